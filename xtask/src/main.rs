@@ -1,1 +1,52 @@
-fn main() {}
+//! What people and CI do with the checkout: `cargo xtask COMMAND`.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod command;
+mod control_plane;
+mod generate;
+mod test;
+mod tools;
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Tasks of the Bailey checkout")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Builds the real programs that tests and the demo run, and gets the apps' sources.
+    Tools,
+    /// Runs a control plane until Ctrl-C.
+    ControlPlane(control_plane::Arguments),
+    /// Issues a kubeconfig for a running control plane.
+    Kubeconfig(control_plane::KubeconfigArguments),
+    /// Writes the generated files, or with --check fails when they differ.
+    Gen(generate::Arguments),
+    /// Runs everything that CI runs.
+    Test,
+}
+
+fn run(task: Task) -> anyhow::Result<()> {
+    match task {
+        Task::Tools => tools::run(),
+        Task::ControlPlane(arguments) => control_plane::run(&arguments),
+        Task::Kubeconfig(arguments) => control_plane::kubeconfig(&arguments),
+        Task::Gen(arguments) => generate::run(&arguments),
+        Task::Test => test::run(),
+    }
+}

@@ -1,0 +1,30 @@
+{{/* Refuses any other namespace: the rails name the operator's account exactly. */}}
+{{- define "bailey.namespace" -}}
+{{- if ne .Release.Namespace "bailey-system" -}}
+{{- fail (printf "bailey must be installed in the namespace bailey-system, not %s: its policies exempt the account system:serviceaccount:bailey-system:bailey-operator by exact name; use `--namespace bailey-system --create-namespace`" .Release.Namespace) -}}
+{{- end -}}
+bailey-system
+{{- end -}}
+
+{{- define "bailey.selectorLabels" -}}
+app.kubernetes.io/name: bailey
+app.kubernetes.io/component: operator
+{{- end -}}
+
+{{- define "bailey.labels" -}}
+{{ include "bailey.selectorLabels" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{- define "bailey.image" -}}
+{{- with .Values.image -}}
+{{- if .digest -}}
+{{ .repository }}@{{ .digest }}
+{{- else -}}
+{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,197 @@
+//! Runs a validating policy offline, with kube-cel, on an object as it is.
+//!
+//! Offline there is no authorizer. Its checks are named by the caller as answered or not: an expression that
+//! asks it is taken to be `authorized`. On a cluster the API server evaluates; this serves plans and case files.
+
+use std::{collections::HashMap, sync::Arc};
+
+use kube_cel::{KubeCelExt, cel};
+use serde_json::Value;
+
+use crate::Policy;
+
+/// A request as a policy sees it.
+#[derive(Debug, Clone, Default)]
+pub struct Situation {
+    /// `CREATE`, `UPDATE`, `DELETE` or `CONNECT`.
+    pub operation: String,
+    /// API group of the resource.
+    pub group: String,
+    /// Plural of the resource.
+    pub resource: String,
+    /// Subresource, empty for none.
+    pub subresource: String,
+    /// The user name.
+    pub user: String,
+    /// The groups.
+    pub groups: Vec<String>,
+    /// The namespace of the request.
+    pub namespace: String,
+    /// The object after the request.
+    pub object: Value,
+    /// The object before the request.
+    pub old_object: Value,
+    /// The Boundary.
+    pub boundary: Value,
+    /// What the authorizer answers to every check.
+    pub authorized: bool,
+}
+
+/// What a policy says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Evaluation {
+    /// The policy does not apply.
+    NotMatched,
+    /// The request passes.
+    Passed,
+    /// The request is refused, with these messages.
+    Refused(Vec<String>),
+}
+
+/// Says which expression cannot be evaluated, and why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("policy `{policy}`: cannot evaluate `{field}`: {cause}")]
+pub struct EvaluationError {
+    policy: String,
+    field: String,
+    cause: String,
+}
+
+/// Evaluates a validating policy: constraints, match conditions, variables, validations.
+pub fn evaluate(policy: &Policy, situation: &Situation) -> Result<Evaluation, EvaluationError> {
+    if !constraints_match(&policy.spec, situation) {
+        return Ok(Evaluation::NotMatched);
+    }
+    let mut run = Run { policy, context: context(situation), variables: HashMap::new() };
+    for condition in list(&policy.spec, "matchConditions") {
+        if !run.boolean(&condition, "expression", situation)? {
+            return Ok(Evaluation::NotMatched);
+        }
+    }
+    run.bind_variables(situation);
+    let mut messages = Vec::new();
+    for validation in list(&policy.spec, "validations") {
+        if !run.boolean(&validation, "expression", situation)? {
+            messages.push(run.text(&validation, "messageExpression")?);
+        }
+    }
+    Ok(if messages.is_empty() { Evaluation::Passed } else { Evaluation::Refused(messages) })
+}
+
+fn list(spec: &Value, field: &str) -> Vec<Value> {
+    spec.get(field).and_then(Value::as_array).cloned().unwrap_or_default()
+}
+
+fn constraints_match(spec: &Value, situation: &Situation) -> bool {
+    let full = match situation.subresource.as_str() {
+        "" => situation.resource.clone(),
+        sub => format!("{}/{sub}", situation.resource),
+    };
+    let contains = |rule: &Value, field: &str, wanted: &dyn Fn(&str) -> bool| {
+        rule.get(field).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).any(wanted)
+    };
+    let rules = spec.pointer("/matchConstraints/resourceRules").and_then(Value::as_array);
+    rules.into_iter().flatten().any(|rule| {
+        let named = rule.get("resourceNames").and_then(Value::as_array);
+        let name = situation
+            .old_object
+            .pointer("/metadata/name")
+            .or_else(|| situation.object.pointer("/metadata/name"));
+        contains(rule, "apiGroups", &|g| g == "*" || g == situation.group)
+            && contains(rule, "operations", &|o| o == "*" || o == situation.operation)
+            && contains(rule, "resources", &|r| {
+                r == full
+                    || r == "*"
+                    || r.strip_suffix("/*")
+                        .is_some_and(|p| p == situation.resource && !situation.subresource.is_empty())
+            })
+            && named.is_none_or(|names| name.is_some_and(|n| names.contains(n)))
+    })
+}
+
+fn context(situation: &Situation) -> cel::Context<'static> {
+    let name = [&situation.object, &situation.old_object]
+        .iter()
+        .find_map(|o| o.pointer("/metadata/name").and_then(Value::as_str))
+        .unwrap_or_default();
+    let request = serde_json::json!({
+        "operation": situation.operation, "name": name, "namespace": situation.namespace,
+        "resource": {"group": situation.group, "resource": situation.resource},
+        "subResource": situation.subresource,
+        "userInfo": {"username": situation.user, "groups": situation.groups},
+    });
+    let mut context = cel::Context::default().with_all();
+    for (name, value) in [
+        ("request", &request),
+        ("object", &situation.object),
+        ("oldObject", &situation.old_object),
+        ("params", &situation.boundary),
+    ] {
+        // Values that came from JSON always convert.
+        let _ = context.add_variable(name, value);
+    }
+    context
+}
+
+struct Run<'a> {
+    policy: &'a Policy,
+    context: cel::Context<'static>,
+    variables: HashMap<cel::objects::Key, cel::Value>,
+}
+
+impl Run<'_> {
+    fn boolean(&self, item: &Value, field: &str, situation: &Situation) -> Result<bool, EvaluationError> {
+        match self.run(item, field, situation)? {
+            cel::Value::Bool(answer) => Ok(answer),
+            other => Err(self.error(item, format!("answered {other:?} instead of a boolean"))),
+        }
+    }
+
+    fn text(&self, item: &Value, field: &str) -> Result<String, EvaluationError> {
+        match self.run(item, field, &Situation::default())? {
+            cel::Value::String(text) => Ok(text.to_string()),
+            other => Err(self.error(item, format!("answered {other:?} instead of a string"))),
+        }
+    }
+
+    /// Variables are evaluated in order, as each may use those before it; one that fails is left unbound, as
+    /// on the API server, where only its use fails.
+    fn bind_variables(&mut self, situation: &Situation) {
+        for variable in list(&self.policy.spec, "variables") {
+            let name = variable.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+            if let Ok(value) = self.run(&variable, "expression", situation) {
+                self.variables.insert(name.into(), value);
+                let bound = cel::objects::Map { map: Arc::new(self.variables.clone()) };
+                self.context.add_variable_from_value("variables", cel::Value::Map(bound));
+            }
+        }
+    }
+
+    fn run(&self, item: &Value, field: &str, situation: &Situation) -> Result<cel::Value, EvaluationError> {
+        let text = item.get(field).and_then(Value::as_str).unwrap_or_default();
+        let text = answer_authorizer(text, situation.authorized);
+        let program = cel::Program::compile(&text).map_err(|e| self.error(item, e.to_string()))?;
+        program.execute(&self.context).map_err(|e| self.error(item, e.to_string()))
+    }
+
+    fn error(&self, item: &Value, cause: String) -> EvaluationError {
+        let field =
+            item.get("name").or_else(|| item.get("expression")).and_then(Value::as_str).unwrap_or_default();
+        EvaluationError { policy: self.policy.name.clone(), field: field.to_owned(), cause }
+    }
+}
+
+/// Puts the answer where an expression asks the authorizer: from `authorizer` to `.allowed()`.
+fn answer_authorizer(text: &str, authorized: bool) -> String {
+    const END: &str = ".allowed()";
+    let mut rest = text;
+    let mut answered = String::new();
+    while let Some(start) = rest.find("authorizer.") {
+        let Some(end) = rest.get(start..).and_then(|tail| tail.find(END)) else { break };
+        answered.push_str(rest.get(..start).unwrap_or_default());
+        answered.push_str(if authorized { "true" } else { "false" });
+        rest = rest.get(start + end + END.len()..).unwrap_or_default();
+    }
+    answered.push_str(rest);
+    answered
+}
