@@ -3,7 +3,17 @@
 {{- if ne .Release.Namespace "bailey-system" -}}
 {{- fail (printf "bailey must be installed in the namespace bailey-system, not %s: its policies exempt the account system:serviceaccount:bailey-system:bailey-operator by exact name; use `--namespace bailey-system --create-namespace`" .Release.Namespace) -}}
 {{- end -}}
+{{- include "bailey.kubernetes" . -}}
 bailey-system
+{{- end -}}
+
+{{/* Refuses Kubernetes below 1.33. Not by kubeVersion in Chart.yaml: an API server or a helm that was built
+without a version stamp says 0.0 or 1.20, and those pass. */}}
+{{- define "bailey.kubernetes" -}}
+{{- $minor := .Capabilities.KubeVersion.Minor | toString | regexFind "^[0-9]+" | int -}}
+{{- if and (gt $minor 20) (lt $minor 33) -}}
+{{- fail (printf "bailey needs Kubernetes 1.33 or later, not %s; upgrade the cluster first" .Capabilities.KubeVersion.Version) -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "bailey.selectorLabels" -}}

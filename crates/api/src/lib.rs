@@ -3,6 +3,7 @@
 //! What each kind says is in its own module. The operator writes [`Boundary`] and the status of all
 //! kinds; people write the rest. This crate holds no client: it is shared by pure code and servers.
 #![warn(missing_docs)]
+#![allow(clippy::duplicated_attributes, reason = "each printer column repeats the names of its attributes")]
 
 mod access_request;
 mod boundary;

@@ -1,9 +1,6 @@
 //! From a model to all objects that do not depend on a single binding: index, rails and roles.
 
-use bailey_api::{
-    Enforcement, InstallTarget, OPERATOR_NAMESPACE, RailState, RailStatus, SCOPED_ROLE, SubjectSet,
-    TenantName,
-};
+use bailey_api::{Enforcement, InstallTarget, RailState, RailStatus, SCOPED_ROLE, SubjectSet, TenantName};
 use serde_json::{Value, json};
 
 use crate::{
@@ -240,13 +237,9 @@ fn tenant_grants(
     objects
 }
 
-/// What installers hold in the cluster. Its writes need the rails, so they are given in `Enforce` only.
+/// What installers hold in the cluster.
 fn cluster_role(name: &TenantName, tenant: &TenantModel, model: &Model, discovery: &Discovery) -> Object {
-    let mut ceiling = cluster_ceiling(discovery, tenant);
-    if model.installation.enforcement != Enforcement::Enforce {
-        ceiling = ceiling.filter(|_, _, verb| ["get", "list", "watch"].contains(&verb));
-    }
-    let mut rules = ceiling.rules();
+    let mut rules = cluster_ceiling(discovery, model, tenant).rules();
     let mut verbs = vec!["get".to_owned()];
     if tenant.spec.install.target == InstallTarget::ManagementCluster {
         verbs.push("install".to_owned());
@@ -294,11 +287,6 @@ fn bind(
         "subjects": subjects,
     });
     Some(Object::new(kind, namespace, name, Component::Grant, Some(tenant.as_str()), body))
-}
-
-/// The user name of the operator, which the rails name exactly.
-pub(crate) fn operator_user() -> String {
-    format!("system:serviceaccount:{OPERATOR_NAMESPACE}:{}", bailey_api::OPERATOR_ACCOUNT)
 }
 
 #[cfg(test)]

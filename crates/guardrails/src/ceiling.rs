@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bailey_api::Enforcement;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 
 use crate::{Discovery, Model, Resource, ResourceScope, TenantModel};
@@ -61,36 +62,42 @@ pub fn namespace_ceiling(discovery: &Discovery, model: &Model) -> Ceiling {
     ceiling
 }
 
-/// What a tenant holds in the cluster. Its writes are held to its own objects by rails.
-pub fn cluster_ceiling(discovery: &Discovery, tenant: &TenantModel) -> Ceiling {
+/// What a tenant holds in the cluster.
+///
+/// Writes of kinds that it shares with others are held to its own objects by rails, so they are part of it
+/// only while the rails refuse.
+pub fn cluster_ceiling(discovery: &Discovery, model: &Model, tenant: &TenantModel) -> Ceiling {
     let mut ceiling = Ceiling::default();
     for resource in discovery.resources().iter().filter(|r| r.scope == ResourceScope::Cluster) {
         let key = (resource.group.as_str(), resource.name.as_str());
         if HARMLESS.contains(&key) {
             ceiling.add(key.0, key.1, supported(resource, &READ));
         }
-        if owns_kind(tenant, resource) {
+        if owns_kind(model, tenant, resource) {
             ceiling.add(key.0, key.1, supported(resource, &LIFE));
         }
     }
-    // By name only: a list would show the names of others.
-    let by_name = verbs(&["get", "create", "update", "patch", "delete"]);
-    ceiling.add("rbac.authorization.k8s.io", "clusterroles", by_name.clone());
-    ceiling.add("rbac.authorization.k8s.io", "clusterrolebindings", by_name.clone());
-    ceiling.add("apiextensions.k8s.io", "customresourcedefinitions", by_name);
     ceiling.add("authentication.k8s.io", "tokenreviews", verbs(&["create"]));
     ceiling.add("authorization.k8s.io", "subjectaccessreviews", verbs(&["create"]));
-    if tenant.spec.namespace_prefix.is_some() {
-        ceiling.add("", "namespaces", verbs(&["create"]));
+    if model.installation.enforcement == Enforcement::Enforce {
+        // By name only: a list would show the names of others.
+        let by_name = verbs(&["get", "create", "update", "patch", "delete"]);
+        ceiling.add("rbac.authorization.k8s.io", "clusterroles", by_name.clone());
+        ceiling.add("rbac.authorization.k8s.io", "clusterrolebindings", by_name.clone());
+        ceiling.add("apiextensions.k8s.io", "customresourcedefinitions", by_name);
+        if tenant.spec.namespace_prefix.is_some() {
+            ceiling.add("", "namespaces", verbs(&["create"]));
+        }
     }
     ceiling
 }
 
-fn owns_kind(tenant: &TenantModel, resource: &Resource) -> bool {
+/// A kind of the platform that lies in a group given to the tenant stays the platform's, unless named.
+fn owns_kind(model: &Model, tenant: &TenantModel, resource: &Resource) -> bool {
     let plural = resource.name.split('/').next().unwrap_or_default();
     let crd = format!("{plural}.{}", resource.group);
-    tenant.spec.crds.groups.iter().any(|g| g.as_str() == resource.group)
-        || tenant.spec.crds.names.iter().any(|n| n.as_str() == crd)
+    let group = tenant.spec.crds.groups.iter().any(|g| g.as_str() == resource.group);
+    (group && !model.platform_crds.contains(&crd)) || tenant.spec.crds.names.iter().any(|n| n.as_str() == crd)
 }
 
 fn is_fence(resource: &Resource, model: &Model) -> bool {

@@ -8,7 +8,7 @@ use std::{collections::HashMap, sync::Arc};
 use kube_cel::{KubeCelExt, cel};
 use serde_json::Value;
 
-use crate::Policy;
+use crate::{Policy, Where};
 
 /// A request as a policy sees it.
 #[derive(Debug, Clone, Default)]
@@ -57,9 +57,9 @@ pub struct EvaluationError {
     cause: String,
 }
 
-/// Evaluates a validating policy: constraints, match conditions, variables, validations.
+/// Evaluates a validating policy: constraints, place, match conditions, variables, validations.
 pub fn evaluate(policy: &Policy, situation: &Situation) -> Result<Evaluation, EvaluationError> {
-    if !constraints_match(&policy.spec, situation) {
+    if !constraints_match(&policy.spec, situation) || !place_matches(policy, situation) {
         return Ok(Evaluation::NotMatched);
     }
     let mut run = Run { policy, context: context(situation), variables: HashMap::new() };
@@ -76,6 +76,14 @@ pub fn evaluate(policy: &Policy, situation: &Situation) -> Result<Evaluation, Ev
         }
     }
     Ok(if messages.is_empty() { Evaluation::Passed } else { Evaluation::Refused(messages) })
+}
+
+/// A selector of namespaces never keeps a policy from what is in the cluster scope.
+fn place_matches(policy: &Policy, situation: &Situation) -> bool {
+    let owner = situation.boundary.pointer("/spec/namespaces").and_then(|n| n.get(&situation.namespace));
+    policy.place == Where::Everywhere
+        || situation.namespace.is_empty()
+        || owner.and_then(Value::as_str) == Some(bailey_api::PLATFORM)
 }
 
 fn list(spec: &Value, field: &str) -> Vec<Value> {
@@ -114,12 +122,19 @@ fn context(situation: &Situation) -> cel::Context<'static> {
         .iter()
         .find_map(|o| o.pointer("/metadata/name").and_then(Value::as_str))
         .unwrap_or_default();
-    let request = serde_json::json!({
-        "operation": situation.operation, "name": name, "namespace": situation.namespace,
+    let mut request = serde_json::json!({
+        "operation": situation.operation,
         "resource": {"group": situation.group, "resource": situation.resource},
-        "subResource": situation.subresource,
         "userInfo": {"username": situation.user, "groups": situation.groups},
     });
+    // As on the API server, what is empty is absent.
+    let optional =
+        [("name", name), ("namespace", &situation.namespace), ("subResource", &situation.subresource)];
+    for (field, value) in optional.into_iter().filter(|(_, value)| !value.is_empty()) {
+        if let Some(request) = request.as_object_mut() {
+            request.insert(field.to_owned(), Value::from(value));
+        }
+    }
     let mut context = cel::Context::default().with_all();
     for (name, value) in [
         ("request", &request),
@@ -195,3 +210,6 @@ fn answer_authorizer(text: &str, authorized: bool) -> String {
     answered.push_str(rest);
     answered
 }
+
+#[cfg(test)]
+mod tests;

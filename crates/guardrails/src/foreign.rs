@@ -92,7 +92,7 @@ fn reach(binding: &BindingFact, tenant: &str, model: &Model, discovery: &Discove
             None => None,
         },
         None => {
-            let ceiling = cluster_ceiling(discovery, model.tenants.get(tenant)?);
+            let ceiling = cluster_ceiling(discovery, model, model.tenants.get(tenant)?);
             let within = |rule: &PolicyRule| {
                 let pairs = rule
                     .api_groups

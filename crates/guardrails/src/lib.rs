@@ -2,7 +2,7 @@
 //!
 //! [`validate`] turns raw specs into a [`Model`] that cannot contradict itself and names what it left out;
 //! [`build`] turns a model into [`Desired`] objects and cannot fail; [`scope`] decides what a binding of a
-//! tenant is granted, and [`project`] writes that as objects. [`evaluate`] runs a policy offline.
+//! tenant is granted, and [`Projector`] writes that as objects. [`evaluate`] runs a policy offline.
 //!
 //! INVARIANT: user strings reach a policy only as data of the `Boundary`, never as text of an expression.
 
@@ -21,11 +21,11 @@ mod scope;
 pub use boundary::boundary;
 pub use build::{Desired, build};
 pub use ceiling::{Ceiling, cluster_ceiling, namespace_ceiling};
-pub use discovery::{Discovery, Resource, ResourceScope};
+pub use discovery::{Discovery, DiscoveryError, Resource, ResourceScope};
 pub use evaluate::{Evaluation, EvaluationError, Situation, evaluate};
 pub use foreign::{BindingFact, ForeignGrant, foreign_grants};
 pub use model::{Facts, Model, NamespaceFact, Problem, TenantModel, validate};
 pub use object::{Object, ObjectKind};
 pub use policies::{BindingMode, Policy, PolicyError, PolicyKind, Where, policies};
-pub use project::{Projection, RequestedBinding, project};
+pub use project::{Projection, Projector, RequestedBinding};
 pub use scope::{RoleSource, Scoped, requested_rules, scope};

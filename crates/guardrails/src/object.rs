@@ -120,11 +120,13 @@ impl Object {
         tenant: Option<&str>,
         body: Value,
     ) -> Self {
-        let mut labels = json!({
-            "app.kubernetes.io/managed-by": "bailey",
-            bailey_api::COMPONENT_LABEL: component.as_str(),
-        });
-        if let (Some(tenant), Some(labels)) = (tenant, labels.as_object_mut()) {
+        let mut labels = serde_json::Map::new();
+        labels.insert(bailey_api::COMPONENT_LABEL.to_owned(), json!(component.as_str()));
+        if kind != ObjectKind::Namespace {
+            // A namespace may be managed by Helm or others, who read this label.
+            labels.insert("app.kubernetes.io/managed-by".to_owned(), json!("bailey"));
+        }
+        if let Some(tenant) = tenant {
             labels.insert(bailey_api::TENANT_LABEL.to_owned(), json!(tenant));
         }
         let mut metadata = json!({ "name": name, "labels": labels });

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use bailey_api::{
-    ApprovedRule, BindingKind, GrantScope, NamespaceName, PLATFORM, RefusalReason, RefusedRule, TenantName,
+    ApprovedRule, BindingKind, BoundarySpec, GrantScope, NamespaceName, PLATFORM, RefusalReason, RefusedRule,
+    TenantName,
 };
 use k8s_openapi::api::rbac::v1::{PolicyRule, Subject};
 use serde_json::json;
 
 use crate::{
-    Discovery, Model, Object, ObjectKind, Scoped, cluster_ceiling, namespace_ceiling, object::Component,
-    scope,
+    Ceiling, Discovery, Model, Object, ObjectKind, Scoped, TenantModel, boundary, cluster_ceiling,
+    namespace_ceiling, object::Component, scope,
 };
 
 /// A binding of a tenant that points to the empty role, as found on the cluster.
@@ -45,38 +46,69 @@ pub struct Projection {
     pub subjects: Vec<Subject>,
     /// Granted and refused rules.
     pub scoped: Scoped,
-    /// Roles and bindings to apply, owned by the binding.
+    /// Its AccessRequest, roles and bindings to apply, owned by the binding.
     pub objects: Vec<Object>,
 }
 
-/// Projects a binding. `None` if the tenant has no namespace to put it in.
-pub fn project(binding: &RequestedBinding, model: &Model, discovery: &Discovery) -> Option<Projection> {
-    let tenant = model.tenants.get(&binding.tenant)?;
-    let (subjects, foreign) = split_subjects(binding, model);
-    let home = home(binding, model)?;
-    let mut scoped = match &binding.rules {
-        Ok(rules) => scope(
-            rules,
-            &binding.approved,
-            binding.kind,
-            discovery,
-            &namespace_ceiling(discovery, model),
-            &cluster_ceiling(discovery, tenant),
-        ),
-        Err(message) => Scoped { granted: Vec::new(), refused: vec![unreadable(message)] },
-    };
-    scoped.refused.extend(foreign);
+/// Projects bindings. Holds what is the same for all of them.
+pub struct Projector<'a> {
+    model: &'a Model,
+    discovery: &'a Discovery,
+    index: BoundarySpec,
+    namespace: Ceiling,
+    cluster: BTreeMap<&'a TenantName, Ceiling>,
+}
 
-    let mut objects = Vec::new();
-    if !subjects.is_empty() {
-        let places: Vec<_> = match &binding.namespace {
-            Some(namespace) => vec![namespace.clone()],
-            None => tenant.namespaces.iter().cloned().collect(),
-        };
-        objects.extend(in_namespaces(binding, &scoped, &subjects, &places));
-        objects.extend(in_cluster(binding, &scoped, &subjects));
+impl<'a> Projector<'a> {
+    /// Prepares for a model.
+    pub fn new(model: &'a Model, discovery: &'a Discovery) -> Self {
+        let ceiling = |(name, tenant)| (name, cluster_ceiling(discovery, model, tenant));
+        Self {
+            model,
+            discovery,
+            index: boundary(model),
+            namespace: namespace_ceiling(discovery, model),
+            cluster: model.tenants.iter().map(ceiling).collect(),
+        }
     }
-    Some(Projection { namespace: home, request_name: request_name(binding), subjects, scoped, objects })
+
+    /// Projects a binding. `None` if its tenant is not in effect.
+    pub fn project(&self, binding: &RequestedBinding) -> Option<Projection> {
+        let tenant = self.model.tenants.get(&binding.tenant)?;
+        let cluster = self.cluster.get(&binding.tenant)?;
+        let home = home(binding, tenant)?;
+        let (subjects, foreign) = split_subjects(binding, &self.index);
+        let mut scoped = match &binding.rules {
+            Ok(rules) => {
+                scope(rules, &binding.approved, binding.kind, self.discovery, &self.namespace, cluster)
+            }
+            Err(message) => Scoped { granted: Vec::new(), refused: vec![unreadable(message)] },
+        };
+        scoped.refused.extend(foreign);
+
+        let request_name = request_name(binding);
+        let mut objects = vec![access_request(binding, &home, &request_name)];
+        if !subjects.is_empty() {
+            let places: Vec<_> = match &binding.namespace {
+                Some(namespace) => vec![namespace.clone()],
+                None => tenant.namespaces.iter().cloned().collect(),
+            };
+            objects.extend(in_namespaces(binding, &scoped, &subjects, &places));
+            objects.extend(in_cluster(binding, &scoped, &subjects));
+        }
+        Some(Projection { namespace: home, request_name, subjects, scoped, objects })
+    }
+}
+
+fn access_request(binding: &RequestedBinding, home: &NamespaceName, name: &str) -> Object {
+    let spec = json!({
+        "tenant": binding.tenant,
+        "binding": { "kind": binding.kind, "name": binding.name },
+    });
+    let tenant = Some(binding.tenant.as_str());
+    let body = json!({ "spec": spec });
+    Object::new(ObjectKind::AccessRequest, Some(home.as_str()), name, Component::Projection, tenant, body)
+        .owned_by(binding.object_kind(), &binding.name, &binding.uid)
 }
 
 impl RequestedBinding {
@@ -164,8 +196,7 @@ fn rules_of(scoped: &Scoped, scope: GrantScope) -> Vec<PolicyRule> {
 }
 
 /// The request lies beside the app: in the namespace of the binding or of its first account of the tenant.
-fn home(binding: &RequestedBinding, model: &Model) -> Option<NamespaceName> {
-    let tenant = model.tenants.get(&binding.tenant)?;
+fn home(binding: &RequestedBinding, tenant: &TenantModel) -> Option<NamespaceName> {
     let of_account =
         binding.subjects.iter().filter_map(|s| s.namespace.as_deref()).find_map(|n| tenant.namespaces.get(n));
     binding.namespace.clone().or_else(|| of_account.cloned()).or_else(|| tenant.namespaces.first().cloned())
@@ -211,8 +242,7 @@ fn unreadable(message: &str) -> RefusedRule {
     }
 }
 
-fn split_subjects(binding: &RequestedBinding, model: &Model) -> (Vec<Subject>, Vec<RefusedRule>) {
-    let index = crate::boundary(model);
+fn split_subjects(binding: &RequestedBinding, index: &BoundarySpec) -> (Vec<Subject>, Vec<RefusedRule>) {
     let tenant = binding.tenant.as_str();
     let owner_of = |subject: &Subject| -> Option<&str> {
         let namespace = subject.namespace.as_deref().or(binding.namespace.as_ref().map(|n| n.as_str()));

@@ -190,20 +190,23 @@ fn scope_pattern(
             }
         }
     }
-    let mut unmatched = true;
+    let mut served_any = false;
+    let mut verb_any = false;
     for served in bounds.discovery.resources().iter().filter(|s| matches(&s.group, &s.name)) {
-        unmatched = false;
+        served_any = true;
         let namespaced = bounds.namespace.verbs(&served.group, &served.name);
         let cluster = bounds.cluster.verbs(&served.group, &served.name);
         for verb in served.verbs.iter().filter(|v| verb_wanted(v)) {
-            if !namespaced.contains(verb) && !(clusterwide && cluster.contains(verb)) {
+            verb_any = true;
+            if !(namespaced.contains(verb) || clusterwide && cluster.contains(verb)) {
                 let reason = refusal::reason(verb, served.scope, Some(served), &namespaced);
                 outcome.refuse(reason, &served.group, &served.name, [verb.clone()]);
             }
         }
     }
-    if unmatched {
-        outcome.refuse(RefusalReason::NotServed, group, resource, verbs.iter().cloned());
+    if !verb_any {
+        let reason = if served_any { RefusalReason::UnknownVerb } else { RefusalReason::NotServed };
+        outcome.refuse(reason, group, resource, verbs.iter().cloned());
     }
     let special = verbs.iter().filter(|v| *v == "*" || refusal::ESCALATING.contains(&v.as_str()));
     for verb in special {

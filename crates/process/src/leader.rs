@@ -24,6 +24,7 @@ use tokio::time::{Instant, sleep, timeout};
 use self::decision::{Decision, Loss, Observation, Seen, Standing, decide, next_spec, released_spec};
 pub use self::decision::{Identity, Timings};
 use crate::drain::Signal;
+use crate::telemetry::report;
 
 /// Names the lease and who wants it.
 #[derive(Clone, Debug)]
@@ -186,7 +187,7 @@ impl Elector {
                 }
                 Ok(false) => {}
                 Err(error) => {
-                    let error = &error as &dyn std::error::Error;
+                    let error = report(&error);
                     tracing::warn!(lease = self.lease(), error, "cannot try to lead");
                 }
             }
@@ -221,7 +222,7 @@ impl Elector {
                 Ok(Ok(true)) => renewed_at = tried_at,
                 Ok(Ok(false)) => tracing::debug!(lease = self.lease(), "the lease changed meanwhile"),
                 Ok(Err(error)) => {
-                    let error = &error as &dyn std::error::Error;
+                    let error = report(&error);
                     tracing::warn!(lease = self.lease(), error, "cannot renew the lease");
                 }
                 Err(loss) => {
@@ -257,24 +258,10 @@ impl Elector {
     }
 
     async fn release(&mut self) {
-        let deadline = self.candidate.timings.call();
-        let released = async {
-            let Some(mut lease) = call(deadline, self.api.get_opt(&self.candidate.lease)).await? else {
-                return Ok(());
-            };
-            let Some(spec) = released_spec(lease.spec.as_ref(), &self.candidate.identity, Timestamp::now())
-            else {
-                return Ok(());
-            };
-            lease.spec = Some(spec);
-            let params = PostParams::default();
-            call(deadline, self.api.replace(&self.candidate.lease, &params, &lease)).await.map(drop)
-        };
-        match released.await {
+        match self.try_release().await {
             Ok(()) => tracing::info!(lease = self.lease(), "gave the lease back"),
             Err(error) => {
-                let error: &CallError = &error;
-                let error = error as &dyn std::error::Error;
+                let error = report(&error);
                 tracing::warn!(
                     lease = self.lease(),
                     error,
@@ -282,6 +269,19 @@ impl Elector {
                 );
             }
         }
+    }
+
+    async fn try_release(&self) -> Result<(), CallError> {
+        let (Candidate { lease: name, identity, timings, .. }, params) =
+            (&self.candidate, PostParams::default());
+        let Some(mut lease) = call(timings.call(), self.api.get_opt(name)).await? else {
+            return Ok(());
+        };
+        let Some(spec) = released_spec(lease.spec.as_ref(), identity, Timestamp::now()) else {
+            return Ok(());
+        };
+        lease.spec = Some(spec);
+        call(timings.call(), self.api.replace(name, &params, &lease)).await.map(drop)
     }
 
     /// Writes this process as holder; false when someone else wrote first.

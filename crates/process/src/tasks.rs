@@ -14,6 +14,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 
 use crate::drain::{Drain, Interrupts, Last, Signal};
+use crate::telemetry::report;
 
 /// How long an aborted task, or one that outlives the work, may take to end.
 const CLOSE: Duration = Duration::from_secs(3);
@@ -66,11 +67,7 @@ impl Tasks {
             ended = self.last.next() => Err(ended.too_early()),
         };
         if let Err(error) = &stopped {
-            tracing::error!(
-                reason = error.reason(),
-                error = error as &dyn Error,
-                "draining after a task ended"
-            );
+            tracing::error!(reason = error.reason(), error = report(error), "draining after a task ended");
         }
         self.drain.start();
         let drained = self.finish_work(&mut interrupts, grace).await;
@@ -188,11 +185,7 @@ impl Group {
         while let Some(joined) = self.set.join_next_with_id().await {
             let result = self.ended(joined).in_drain();
             if let Err(error) = &result {
-                tracing::error!(
-                    reason = error.reason(),
-                    error = error as &dyn Error,
-                    "a task failed in the drain"
-                );
+                tracing::error!(reason = error.reason(), error = report(error), "a task failed in the drain");
             }
             first = first.and(result);
         }

@@ -1,6 +1,7 @@
 //! Where log lines go: to stderr, as text for people or as JSON for collectors.
 
 use std::env;
+use std::error::Error;
 use std::io::{self, IsTerminal};
 
 use tracing_subscriber::EnvFilter;
@@ -34,6 +35,18 @@ pub fn init(format: LogFormat, filter: Option<&str>) -> Result<(), TelemetryErro
     started.map_err(|source| TelemetryError::Started { source })
 }
 
+/// Writes an error and its sources on one line, the outermost first.
+pub fn report(error: &dyn Error) -> String {
+    let mut line = error.to_string();
+    let mut next = error.source();
+    while let Some(source) = next {
+        line.push_str(": ");
+        line.push_str(&source.to_string());
+        next = source.source();
+    }
+    line
+}
+
 /// Why logging could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
@@ -51,7 +64,7 @@ pub enum TelemetryError {
     #[error("logging is already started in this process; start it once, before the first role")]
     Started {
         /// What the logging library says.
-        source: Box<dyn std::error::Error + Send + Sync>,
+        source: Box<dyn Error + Send + Sync>,
     },
 }
 
@@ -76,7 +89,9 @@ fn coloured(terminal: bool) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{coloured, parse};
+    use std::io;
+
+    use super::{TelemetryError, coloured, parse, report};
 
     #[test]
     fn a_filter_that_cannot_be_read_is_named_with_an_example() {
@@ -88,6 +103,13 @@ mod tests {
     #[test]
     fn a_filter_by_target_is_read() {
         assert_eq!(parse("info,bailey_operator=debug").unwrap().to_string(), "bailey_operator=debug,info");
+    }
+
+    #[test]
+    fn a_report_names_every_source() {
+        let source = Box::new(io::Error::other("a subscriber is set"));
+        let line = report(&TelemetryError::Started { source });
+        assert!(line.ends_with("before the first role: a subscriber is set"), "{line}");
     }
 
     #[test]

@@ -1,0 +1,284 @@
+//! The command line: verbs, roles and flags, from which help, completion and man pages are made.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::{Args, Parser, Subcommand};
+
+use crate::output::{ColorChoice, Format};
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "bailey",
+    version,
+    about = "Says yes, narrower: customers' apps on a management cluster, inside native boundaries",
+    after_help = crate::examples::TOP,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+pub struct Cli {
+    /// Flags of every verb.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Flags of every verb.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Global {
+    /// The kubeconfig file; $KUBECONFIG or ~/.kube/config if absent.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig; its current one if absent.
+    #[arg(long, global = true, value_name = "NAME")]
+    pub context: Option<String>,
+    /// Acts as this user.
+    #[arg(long = "as", global = true, value_name = "USER")]
+    pub as_user: Option<String>,
+    /// Acts as a member of this group; repeatable.
+    #[arg(long = "as-group", global = true, value_name = "GROUP", requires = "as_user")]
+    pub as_group: Vec<String>,
+    /// When to colour; NO_COLOR counts in `auto`.
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    pub color: ColorChoice,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// One of the verbs that people use.
+    #[command(flatten)]
+    Verb(Verb),
+    /// Runs the operator: Installation and Tenants to native objects.
+    #[command(hide_short_help = false)]
+    Operator(OperatorArguments),
+}
+
+/// What people use.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Shows what the operator would change, and what Enforce would refuse.
+    #[command(after_help = crate::examples::PLAN)]
+    Plan(PlanArguments),
+    /// Shows what tenants' apps asked for, what they were granted, and what was refused and why.
+    #[command(
+        after_help = crate::examples::REQUESTS,
+        args_conflicts_with_subcommands = true,
+        subcommand_negates_reqs = true
+    )]
+    Requests(RequestsArguments),
+    /// Tries the attack catalogue on a live cluster as a tenant, and changes nothing.
+    #[command(after_help = crate::examples::VERIFY)]
+    Verify(VerifyArguments),
+    /// Prints everything that installs the operator, as YAML.
+    #[command(after_help = crate::examples::INSTALL)]
+    Install(InstallArguments),
+    /// Prints the CRDs, as YAML.
+    #[command(after_help = crate::examples::CRDS)]
+    Crds,
+    /// Prints the completion script of a shell.
+    #[command(after_help = crate::examples::COMPLETION)]
+    Completion {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Writes the man pages.
+    #[command(after_help = crate::examples::MAN)]
+    Man {
+        /// The folder to write them to; it is made if absent.
+        #[arg(long, value_name = "DIR")]
+        dir: PathBuf,
+    },
+    /// Prints the version.
+    Version,
+}
+
+/// How the operator runs.
+#[derive(Debug, Clone, Args)]
+pub struct OperatorArguments {
+    /// The address of the admin port: metrics and probes.
+    #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
+    pub admin: SocketAddr,
+    /// Waits to be the leader before it writes; needed with more than one replica.
+    #[arg(long)]
+    pub leader_elect: bool,
+    /// The name of this replica in the Lease; made from the pod's name if absent.
+    #[arg(long, env = "POD_NAME", value_name = "NAME")]
+    pub identity: Option<String>,
+    /// Writes the log as JSON.
+    #[arg(long)]
+    pub log_json: bool,
+}
+
+/// What to plan.
+#[derive(Debug, Clone, Args)]
+pub struct PlanArguments {
+    /// Plans as if these Installation and Tenants were applied: a file or folder of YAML or JSON; repeatable.
+    #[arg(short = 'f', long = "filename", value_name = "PATH")]
+    pub files: Vec<PathBuf>,
+    /// Also lists what exists and would be refused in Enforce, or needs a person before.
+    #[arg(long)]
+    pub enforce: bool,
+    /// Leaves out the single objects.
+    #[arg(long)]
+    pub summary: bool,
+    /// The form of the answer.
+    #[arg(short, long, default_value = "table", value_name = "FORMAT", value_parser = formats(&["table", "json", "yaml", "name", "markdown"]))]
+    pub output: Format,
+}
+
+/// Which requests to show, or what to do with one.
+#[derive(Debug, Clone, Args)]
+pub struct RequestsArguments {
+    /// Approves refused rules, or takes approvals back.
+    #[command(subcommand)]
+    pub action: Option<RequestAction>,
+    /// One request, explained rule by rule.
+    pub name: Option<String>,
+    /// Only requests in this namespace.
+    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
+    pub namespace: Option<String>,
+    /// Requests in all namespaces, as without -n.
+    #[arg(short = 'A', long)]
+    pub all_namespaces: bool,
+    /// Only requests of this tenant.
+    #[arg(long, value_name = "TENANT")]
+    pub tenant: Option<String>,
+    /// Ends with code 1 when something is refused.
+    #[arg(long)]
+    pub fail_on_refused: bool,
+    /// The form of the answer.
+    #[arg(short, long, default_value = "table", value_name = "FORMAT", value_parser = formats(&["table", "wide", "json", "yaml", "name", "markdown"]))]
+    pub output: Format,
+}
+
+/// What to do with a request.
+#[derive(Debug, Clone, Subcommand)]
+pub enum RequestAction {
+    /// Grants refused parts after all; only what was requested takes effect.
+    #[command(after_help = crate::examples::APPROVE)]
+    Approve(ApproveArguments),
+    /// Takes approvals back.
+    #[command(after_help = crate::examples::REVOKE)]
+    Revoke(RevokeArguments),
+}
+
+/// What to approve.
+#[derive(Debug, Clone, Args)]
+#[command(group = clap::ArgGroup::new("selection").required(true).args(["rules", "all", "resource"]))]
+pub struct ApproveArguments {
+    /// The request.
+    pub name: String,
+    /// Its namespace.
+    #[arg(short, long, value_name = "NAMESPACE")]
+    pub namespace: String,
+    /// A refused part, by its number in `bailey requests NAME`; repeatable.
+    #[arg(long = "rule", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub rules: Vec<u16>,
+    /// All refused parts that can be approved.
+    #[arg(long, conflicts_with = "rules")]
+    pub all: bool,
+    /// A refused resource, as RESOURCE.GROUP, or RESOURCE in the core group.
+    #[arg(long, value_name = "RESOURCE", conflicts_with_all = ["rules", "all"])]
+    pub resource: Option<String>,
+    /// Only these verbs of the resource; repeatable. All refused ones if absent.
+    #[arg(long = "verb", value_name = "VERB", requires = "resource")]
+    pub verbs: Vec<String>,
+    /// Says what would be approved and changes nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// What to take back.
+#[derive(Debug, Clone, Args)]
+#[command(group = clap::ArgGroup::new("selection").required(true).args(["rules", "all"]))]
+pub struct RevokeArguments {
+    /// The request.
+    pub name: String,
+    /// Its namespace.
+    #[arg(short, long, value_name = "NAMESPACE")]
+    pub namespace: String,
+    /// An approval, by its number in `bailey requests NAME`; repeatable.
+    #[arg(long = "rule", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub rules: Vec<u16>,
+    /// All approvals.
+    #[arg(long, conflicts_with = "rules")]
+    pub all: bool,
+    /// Says what would be taken back and changes nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Whom to attack as, and what.
+#[derive(Debug, Clone, Args)]
+pub struct VerifyArguments {
+    /// The tenant to attack as.
+    #[arg(long, value_name = "TENANT")]
+    pub as_tenant: String,
+    /// Only these attacks; repeatable. All if absent.
+    #[arg(long = "attack", value_name = "ID")]
+    pub attacks: Vec<String>,
+    /// The form of the answer.
+    #[arg(short, long, default_value = "table", value_name = "FORMAT", value_parser = formats(&["table", "json", "yaml", "junit", "sarif", "markdown"]))]
+    pub output: Format,
+    /// Overrides of what is chosen from the cluster.
+    #[command(flatten)]
+    pub targets: TargetArguments,
+}
+
+/// Overrides of what the attacks aim at.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Targets, chosen from the cluster if absent")]
+pub struct TargetArguments {
+    /// A namespace of the platform.
+    #[arg(long, value_name = "NAMESPACE")]
+    pub platform_namespace: Option<String>,
+    /// A Secret in that namespace; its value is never read.
+    #[arg(long, value_name = "NAME")]
+    pub platform_secret: Option<String>,
+    /// A ServiceAccount in that namespace.
+    #[arg(long, value_name = "NAME")]
+    pub platform_account: Option<String>,
+    /// A Pod in that namespace.
+    #[arg(long, value_name = "NAME")]
+    pub platform_pod: Option<String>,
+    /// The namespace of the platform's deployer.
+    #[arg(long, value_name = "NAMESPACE")]
+    pub deployer_namespace: Option<String>,
+    /// A user of the platform.
+    #[arg(long, value_name = "USER")]
+    pub platform_user: Option<String>,
+    /// A ClusterRole of the platform.
+    #[arg(long, value_name = "NAME")]
+    pub platform_cluster_role: Option<String>,
+    /// Another tenant.
+    #[arg(long, value_name = "TENANT")]
+    pub other_tenant: Option<String>,
+    /// The namespace of the tenant to attack from.
+    #[arg(long, value_name = "NAMESPACE")]
+    pub tenant_namespace: Option<String>,
+    /// The namespace of the tenant where an app such as Argo CD runs.
+    #[arg(long, value_name = "NAMESPACE")]
+    pub app_namespace: Option<String>,
+}
+
+/// What to install.
+#[derive(Debug, Clone, Args)]
+pub struct InstallArguments {
+    /// The image of the operator.
+    #[arg(long, value_name = "IMAGE")]
+    pub image: Option<String>,
+    /// The number of replicas.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub replicas: Option<u16>,
+}
+
+fn formats(names: &'static [&'static str]) -> impl clap::builder::TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Format>())
+}

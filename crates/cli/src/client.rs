@@ -1,0 +1,46 @@
+//! From the flags to a client of one cluster.
+
+use kube::Config;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+
+use crate::args::Global;
+use crate::live::Live;
+use crate::CliError;
+
+/// The API server that the flags name.
+pub async fn connect(global: &Global) -> Result<Live, CliError> {
+    Ok(Live::new(client(global).await?))
+}
+
+/// A client of the cluster that the flags name; a role in a pod gets that of its account.
+pub async fn client(global: &Global) -> Result<kube::Client, CliError> {
+    let mut config = config(global).await?;
+    if let Some(user) = &global.as_user {
+        config.auth_info.impersonate = Some(user.clone());
+        config.auth_info.impersonate_groups = Some(global.as_group.clone()).filter(|groups| !groups.is_empty());
+    }
+    kube::Client::try_from(config).map_err(|e| unusable(global, e))
+}
+
+async fn config(global: &Global) -> Result<Config, CliError> {
+    let options = KubeConfigOptions { context: global.context.clone(), ..KubeConfigOptions::default() };
+    match (&global.kubeconfig, &global.context) {
+        (Some(path), _) => {
+            let kubeconfig = Kubeconfig::read_from(path).map_err(|e| unusable(global, e))?;
+            Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|e| unusable(global, e))
+        }
+        (None, Some(_)) => Config::from_kubeconfig(&options).await.map_err(|e| unusable(global, e)),
+        (None, None) => Config::infer().await.map_err(|e| unusable(global, e)),
+    }
+}
+
+fn unusable(global: &Global, source: impl std::error::Error + Send + Sync + 'static) -> CliError {
+    let mut place = match &global.kubeconfig {
+        Some(path) => format!("kubeconfig `{}`", path.display()),
+        None => "the current kubeconfig".to_owned(),
+    };
+    if let Some(context) = &global.context {
+        place.push_str(&format!(" with context `{context}`"));
+    }
+    CliError::Kubeconfig { place, source: Box::new(source) }
+}

@@ -1,0 +1,132 @@
+//! What an object becomes when the operator writes it, and the difference to what it is.
+
+use bailey_guardrails::ObjectKind;
+use serde_json::Value;
+
+/// Whether what is there says all that is wanted, so that the operator leaves it alone.
+pub fn says(live: &Value, wanted: &Value) -> bool {
+    match (live, wanted) {
+        (Value::Object(live), Value::Object(wanted)) => {
+            wanted.iter().all(|(key, wanted)| live.get(key).map_or_else(|| is_empty(wanted), |live| says(live, wanted)))
+        }
+        (Value::Array(live), Value::Array(wanted)) => {
+            live.len() == wanted.len() && live.iter().zip(wanted).all(|(live, wanted)| says(live, wanted))
+        }
+        (Value::Null, wanted) => is_empty(wanted),
+        (live, wanted) => live == wanted,
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    }
+}
+
+/// What an object becomes, worked out without the API server.
+///
+/// The Boundary is replaced as a whole. Of others, what is wanted goes over what is there, as an apply does
+/// that takes no field away.
+pub fn overlay(kind: ObjectKind, live: &Value, wanted: &Value) -> Value {
+    let mut result = live.clone();
+    merge(&mut result, wanted);
+    if let (ObjectKind::Boundary, Some(result), Some(spec)) = (kind, result.as_object_mut(), wanted.get("spec")) {
+        result.insert("spec".to_owned(), spec.clone());
+    }
+    result
+}
+
+fn merge(live: &mut Value, wanted: &Value) {
+    match (live, wanted) {
+        (Value::Object(live), Value::Object(wanted)) => {
+            for (key, wanted) in wanted {
+                merge(live.entry(key.clone()).or_insert(Value::Null), wanted);
+            }
+        }
+        (Value::Array(live), Value::Array(wanted)) if live.len() == wanted.len() => {
+            live.iter_mut().zip(wanted).for_each(|(live, wanted)| merge(live, wanted));
+        }
+        (live, wanted) => *live = wanted.clone(),
+    }
+}
+
+/// An object without what the API server keeps for itself.
+pub fn clean(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(fields) = object.as_object_mut() {
+        fields.remove("status");
+    }
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        for field in ["managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"] {
+            metadata.remove(field);
+        }
+        let last_applied = "kubectl.kubernetes.io/last-applied-configuration";
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations.remove(last_applied);
+        }
+        metadata.retain(|_, value| !is_empty(value));
+    }
+    object
+}
+
+/// The difference of two objects as a unified diff of YAML; nothing if there is none.
+pub fn difference(live: &Value, planned: &Value) -> Option<String> {
+    let (live, planned) = (sorted(&clean(live)), sorted(&clean(planned)));
+    if live == planned {
+        return None;
+    }
+    let text = |value: &Value| crate::output::yaml(value).unwrap_or_else(|_| value.to_string());
+    let (live, planned) = (text(&live), text(&planned));
+    let diff = similar::TextDiff::from_lines(&live, &planned);
+    Some(diff.unified_diff().context_radius(2).header("live", "planned").to_string())
+}
+
+/// The same value with its keys in order, so that only content makes a difference.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let mut fields: Vec<_> = fields.iter().map(|(key, value)| (key.clone(), sorted(value))).collect();
+            fields.sort_by(|a, b| a.0.cmp(&b.0));
+            Value::Object(fields.into_iter().collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_the_server_fills_in_is_no_difference() {
+        let live = json!({"metadata": {"name": "a", "uid": "1"}, "spec": {"rules": [{"x": 1, "scope": "*"}]}});
+        let wanted = json!({"metadata": {"name": "a"}, "spec": {"rules": [{"x": 1}], "none": []}});
+        assert!(says(&live, &wanted));
+        assert!(!says(&live, &json!({"spec": {"rules": [{"x": 2}]}})));
+        assert!(!says(&live, &json!({"spec": {"rules": []}})), "a rule too many is a difference");
+    }
+
+    #[test]
+    fn an_overlay_keeps_defaults_and_replaces_the_index() {
+        let live = json!({"spec": {"groups": {"old": "acme"}, "scope": "*"}});
+        let wanted = json!({"spec": {"groups": {"new": "acme"}}});
+        let merged = json!({"spec": {"groups": {"old": "acme", "new": "acme"}, "scope": "*"}});
+        assert_eq!(overlay(ObjectKind::ClusterRole, &live, &wanted), merged);
+        assert_eq!(overlay(ObjectKind::Boundary, &live, &wanted), wanted);
+    }
+
+    #[test]
+    fn a_difference_shows_content_only() {
+        let live = json!({"kind": "Role", "metadata": {"name": "a", "resourceVersion": "1"}, "rules": [{"verbs": ["get"]}]});
+        let same = json!({"metadata": {"resourceVersion": "2", "name": "a"}, "kind": "Role", "rules": [{"verbs": ["get"]}]});
+        assert_eq!(difference(&live, &same), None);
+        let wider = json!({"kind": "Role", "metadata": {"name": "a"}, "rules": [{"verbs": ["get", "list"]}]});
+        insta::assert_snapshot!(difference(&live, &wider).unwrap(), @"");
+    }
+}

@@ -1,0 +1,181 @@
+//! Sends each case as a real request and compares the answer with the case, and with the offline evaluation.
+
+use anyhow::{Result, bail};
+use bailey_guardrails::{Evaluation, Policy, PolicyKind, evaluate};
+use serde_json::{Value, json};
+
+use crate::{
+    case::{self, Case, Expect},
+    cluster::{Answer, Cluster, EVERYTHING, Request, UNAUTHORIZED, until},
+};
+
+/// Waits until each policy acts, as seen by one of its cases.
+pub async fn all_are_active(cluster: &Cluster) -> Result<()> {
+    for policy in &cluster.policies {
+        let cases = case::cases(policy);
+        let acts = |case: &&Case| matches!(case.expect, Expect::Refused | Expect::Mutated);
+        let probe = cases.iter().find(acts).unwrap_or_else(|| panic!("{}: no case acts", policy.name));
+        let mut last = None;
+        let active = until(&policy.name, async || {
+            last = run_one(cluster, policy, probe).await?;
+            Ok(last.is_none().then_some(()))
+        })
+        .await;
+        if active.is_err() {
+            bail!("{}: {}: {}", policy.name, probe.name, last.unwrap_or_default());
+        }
+    }
+    Ok(())
+}
+
+/// Runs every case, and says which went wrong.
+pub async fn run(cluster: &Cluster) -> Result<Vec<String>> {
+    let (mut count, mut wrong) = (0, Vec::new());
+    for policy in &cluster.policies {
+        for case in case::cases(policy) {
+            count += 1;
+            let fault = run_one(cluster, policy, &case).await?;
+            wrong.extend(fault.map(|fault| format!("{}: {}: {fault}", policy.name, case.name)));
+        }
+    }
+    println!("{count} cases on a real API server");
+    Ok(wrong)
+}
+
+/// Sets up what the case needs, sends it, takes it away again, and says what is wrong.
+async fn run_one(cluster: &Cluster, policy: &Policy, case: &Case) -> Result<Option<String>> {
+    let made = if case.old_object.is_null() { false } else { make_old(cluster, case).await? };
+    let answer = send(cluster, case).await?;
+    if made {
+        let path = object_path(case, &case.old_object, "");
+        cluster.send(Request { method: "DELETE", path, ..Request::default() }).await?;
+    }
+    Ok(judge(policy, case, &answer))
+}
+
+/// Makes the object that a case changes; false where it is there already.
+async fn make_old(cluster: &Cluster, case: &Case) -> Result<bool> {
+    let answer = cluster
+        .send(Request {
+            method: "POST",
+            path: collection_path(case, &case.old_object),
+            body: Some(&case.old_object),
+            ..Request::default()
+        })
+        .await?;
+    match answer.status {
+        201 => Ok(true),
+        409 => Ok(false),
+        _ => bail!("{}: make the old object: {}", case.name, answer.message()),
+    }
+}
+
+async fn send(cluster: &Cluster, case: &Case) -> Result<Answer> {
+    let subresource = &case.resource.subresource;
+    let either = if case.object.is_null() { &case.old_object } else { &case.object };
+    let (method, path) = match (case.operation.as_str(), case.verb.as_deref()) {
+        ("CREATE", _) if subresource.is_empty() => ("POST", collection_path(case, either)),
+        ("CREATE" | "CONNECT", _) => ("POST", object_path(case, either, subresource)),
+        ("UPDATE", Some("patch")) => ("PATCH", object_path(case, either, subresource)),
+        ("UPDATE", _) => ("PUT", object_path(case, either, subresource)),
+        ("DELETE", Some("deletecollection")) => ("DELETE", collection_path(case, either)),
+        ("DELETE", _) => ("DELETE", object_path(case, either, subresource)),
+        (other, _) => bail!("{}: unknown operation {other}", case.name),
+    };
+    let mut body = case.object.clone();
+    if method == "PUT" {
+        let path = object_path(case, either, "");
+        let live = cluster.send(Request { method: "GET", path, ..Request::default() }).await?;
+        for field in ["resourceVersion", "uid"] {
+            body["metadata"][field] = live.body["metadata"][field].clone();
+        }
+    }
+    let mut query = if method == "POST" && case.operation == "CONNECT" { "command=id&stdout=true&ports=80" } else { "dryRun=All" }.to_owned();
+    if case.verb.as_deref() == Some("deletecollection") {
+        query.push_str(&format!("&fieldSelector=metadata.name%3D{}", case.object_name()));
+    }
+    let mut groups: Vec<_> = case.groups.iter().map(String::as_str).collect();
+    groups.push(if case.authorized { EVERYTHING } else { UNAUTHORIZED });
+    let has_body = ["POST", "PUT", "PATCH"].contains(&method) && case.operation != "CONNECT";
+    cluster
+        .send(Request {
+            method,
+            path: format!("{path}?{query}"),
+            content_type: (method == "PATCH").then_some("application/merge-patch+json"),
+            body: has_body.then_some(&body),
+            user: Some((&case.user, groups)),
+            ..Request::default()
+        })
+        .await
+}
+
+fn collection_path(case: &Case, object: &Value) -> String {
+    // What is connected to is a core kind.
+    let version = if case.operation == "CONNECT" { "v1" } else { object["apiVersion"].as_str().unwrap_or("v1") };
+    // A subresource may have a kind of another group.
+    let root = match version.split_once('/') {
+        Some((_, version)) if !case.resource.group.is_empty() => format!("/apis/{}/{version}", case.resource.group),
+        _ => "/api/v1".to_owned(),
+    };
+    let plural = &case.resource.plural;
+    // The namespace of a Namespace is itself.
+    if case.namespace.is_empty() || plural == "namespaces" {
+        format!("{root}/{plural}")
+    } else {
+        format!("{root}/namespaces/{}/{plural}", case.namespace)
+    }
+}
+
+fn object_path(case: &Case, object: &Value, subresource: &str) -> String {
+    let separator = if subresource.is_empty() { "" } else { "/" };
+    let name = case.object_name().replace(':', "%3A");
+    format!("{}/{name}{separator}{subresource}", collection_path(case, object))
+}
+
+fn judge(policy: &Policy, case: &Case, answer: &Answer) -> Option<String> {
+    let shown = || format!("got {} {}", answer.status, answer.message());
+    let by_a_policy = answer.message().contains("AdmissionPolicy");
+    match case.expect {
+        // Nothing is behind what a CONNECT goes to, so only a refusal by a policy counts.
+        Expect::Passed | Expect::NotMatched if case.operation == "CONNECT" => by_a_policy.then(shown),
+        Expect::Passed | Expect::NotMatched => (!answer.ok()).then(shown),
+        Expect::Mutated if !answer.ok() => Some(shown()),
+        Expect::Mutated => contained(&case.becomes, &answer.body, ""),
+        Expect::Refused => {
+            let start = format!(
+                "ValidatingAdmissionPolicy '{0}' with binding '{0}' denied request: ",
+                policy.name
+            );
+            let Some((_, said)) = answer.message().split_once(&start) else { return Some(shown()) };
+            if !said.contains(case.message.as_deref().unwrap_or_default()) || said.contains("failed expression") {
+                return Some(shown());
+            }
+            offline_differs(policy, case, said)
+        }
+    }
+}
+
+/// The server reports the first refusal; it must say the same as the offline evaluation.
+fn offline_differs(policy: &Policy, case: &Case, said: &str) -> Option<String> {
+    if case.offline.is_some() || policy.kind == PolicyKind::Mutating {
+        return None;
+    }
+    match evaluate(policy, &case.situation(&case::boundary())) {
+        Ok(Evaluation::Refused(messages)) if messages.first().is_some_and(|m| m.trim() == said.trim()) => None,
+        other => Some(format!("the server says `{said}`, offline it is {other:?}")),
+    }
+}
+
+/// What of `wanted` is not in `found`; null stands for absent.
+pub fn contained(wanted: &Value, found: &Value, at: &str) -> Option<String> {
+    match (wanted, found) {
+        (Value::Object(fields), _) => fields
+            .iter()
+            .find_map(|(name, wanted)| contained(wanted, found.get(name).unwrap_or(&Value::Null), &format!("{at}/{name}"))),
+        (Value::Null, Value::Null) => None,
+        // A role without rules has null rules.
+        (Value::Array(list), Value::Null) if list.is_empty() => None,
+        _ if wanted == found => None,
+        _ => Some(format!("{at}: wanted {wanted}, found {}", json!(found))),
+    }
+}

@@ -1,0 +1,51 @@
+//! The rails on a real API server: every case as a real request, and what only a real server can show.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "clippy knows test functions, not the functions that they call"
+)]
+
+mod case;
+mod cases;
+mod cluster;
+mod scoped;
+
+use bailey_guardrails::{Policy, Situation};
+use cluster::{Cluster, Request, until, validating};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rails_hold_on_a_real_api_server() {
+    let cluster = Cluster::start().await.unwrap();
+    assert_eq!(cluster.desired.boundary.content["spec"], case::boundary()["spec"]);
+    if std::env::var_os("HOLD").is_some() {
+        println!("{}", cluster.plane.dir().display());
+        tokio::time::sleep(std::time::Duration::from_secs(7200)).await;
+    }
+    cases::all_are_active(&cluster).await.unwrap();
+    let mut wrong = cases::run(&cluster).await.unwrap();
+    wrong.extend(types_check(&cluster).await.unwrap());
+    wrong.extend(scoped::run(&cluster).await.unwrap());
+    assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// What the server's own type check says of each policy.
+async fn types_check(cluster: &Cluster) -> anyhow::Result<Vec<String>> {
+    let mut warnings = Vec::new();
+    for policy in validating(&cluster.desired) {
+        let path =
+            format!("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/{}", policy.name);
+        let status = until("a type check", async || {
+            let answer =
+                cluster.send(Request { method: "GET", path: path.clone(), ..Request::default() }).await?;
+            let status = answer.body["status"].clone();
+            Ok(status.get("observedGeneration").is_some().then_some(status))
+        })
+        .await?;
+        for warning in status["typeChecking"]["expressionWarnings"].as_array().into_iter().flatten() {
+            warnings.push(format!("{}: type check: {warning}", policy.name));
+        }
+    }
+    Ok(warnings)
+}

@@ -1,0 +1,364 @@
+//! Apply: writes what differs, removes what nobody wants any more.
+//!
+//! An object is written only if what is there does not already say all that is wanted, so that a
+//! reconciliation that changes nothing writes nothing.
+
+use std::{collections::HashSet, time::Duration};
+
+use bailey_api::COMPONENT_LABEL;
+use bailey_guardrails::{Object, ObjectKind};
+use futures::{StreamExt, stream};
+use kube::{
+    Api, Client, Resource, ResourceExt,
+    api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions},
+    runtime::reflector::{ObjectRef, Store},
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{
+    FIELD_MANAGER,
+    cluster::{Cluster, api_resource},
+    error::OperatorError,
+    metrics::{KindLabel, Metrics},
+};
+
+/// Writes in flight: enough to hide the latency of the API server, far below its limits (APF workload-low).
+const CONCURRENT_WRITES: usize = 16;
+const DEADLINE: Duration = Duration::from_secs(15);
+
+/// The identity of an object among all that Bailey writes.
+pub(crate) type Key = (ObjectKind, Option<String>, String);
+
+/// The key of an object.
+pub(crate) fn key(object: &Object) -> Key {
+    (object.kind, object.namespace.clone(), object.name.clone())
+}
+
+/// Writes to the API server.
+#[derive(Clone)]
+pub(crate) struct Applier {
+    client: Client,
+    metrics: Metrics,
+}
+
+impl Applier {
+    pub(crate) fn new(client: Client, metrics: Metrics) -> Self {
+        Self { client, metrics }
+    }
+
+    /// Writes those of `objects` that differ. Tries all, and gives the number written and the first error.
+    pub(crate) async fn apply_all<'a>(
+        &self,
+        objects: impl IntoIterator<Item = &'a Object>,
+        cluster: &Cluster,
+    ) -> (usize, Option<OperatorError>) {
+        let differing: Vec<_> = objects.into_iter().filter(|o| !is_satisfied(o, cluster)).cloned().collect();
+        let results = stream::iter(differing)
+            .map(|object| async move { self.apply(&object).await })
+            .buffer_unordered(CONCURRENT_WRITES)
+            .collect::<Vec<_>>()
+            .await;
+        let written = results.iter().filter(|r| r.is_ok()).count();
+        (written, results.into_iter().find_map(Result::err))
+    }
+
+    async fn apply(&self, object: &Object) -> Result<(), OperatorError> {
+        let api = self.api(object.kind, object.namespace.as_deref());
+        let name = describe(object.kind, object.namespace.as_deref(), &object.name);
+        let params = PatchParams::apply(FIELD_MANAGER).force();
+        let patch = Patch::Apply(&object.content);
+        let applied = within("apply", &name, api.patch(&object.name, &params, &patch)).await;
+        let applied = match applied {
+            // The role of a binding cannot change; whoever wrote another one in its place loses it.
+            Err(OperatorError::Api { source, .. }) if is_immutable(&source) => {
+                self.remove(object.kind, object.namespace.as_deref(), &object.name, None).await?;
+                within("apply", &name, api.patch(&object.name, &params, &patch)).await
+            }
+            other => other,
+        };
+        applied?;
+        self.metrics.writes.get_or_create(&KindLabel { kind: object.kind.resource().2 }).inc();
+        tracing::debug!(object = name, "applied");
+        Ok(())
+    }
+
+    /// Writes the Boundary with a plain update: managed fields would double its size (etcd takes 1.5 MiB).
+    pub(crate) async fn write_boundary(
+        &self,
+        wanted: &Object,
+        cluster: &Cluster,
+    ) -> Result<bool, OperatorError> {
+        let live = cluster.boundary();
+        let spec = wanted.content.get("spec");
+        if live.as_ref().is_some_and(|l| l.data.get("spec") == spec) {
+            return Ok(false);
+        }
+        let name = describe(wanted.kind, None, &wanted.name);
+        let json = |source| OperatorError::Json { object: name.clone(), source };
+        let mut object: DynamicObject = serde_json::from_value(wanted.content.clone()).map_err(json)?;
+        let api = self.api(wanted.kind, None);
+        let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        match live {
+            Some(live) => {
+                object.metadata.resource_version = live.metadata.resource_version.clone();
+                within("update", &name, api.replace(&wanted.name, &params, &object)).await?;
+            }
+            None => {
+                within("create", &name, api.create(&params, &object)).await?;
+            }
+        }
+        let bytes = spec.map_or(0, |s| s.to_string().len());
+        self.metrics.boundary_bytes.set(u32::try_from(bytes).map_or(f64::MAX, f64::from));
+        self.metrics.writes.get_or_create(&KindLabel { kind: wanted.kind.resource().2 }).inc();
+        Ok(true)
+    }
+
+    /// Removes an object; that it is gone already is fine.
+    pub(crate) async fn remove(
+        &self,
+        kind: ObjectKind,
+        namespace: Option<&str>,
+        name: &str,
+        uid: Option<String>,
+    ) -> Result<(), OperatorError> {
+        let described = describe(kind, namespace, name);
+        let params = DeleteParams {
+            preconditions: uid.map(|uid| Preconditions { uid: Some(uid), resource_version: None }),
+            ..DeleteParams::default()
+        };
+        let api = self.api(kind, namespace);
+        match within("delete", &described, api.delete(name, &params)).await {
+            Ok(_) => {
+                self.metrics.removals.get_or_create(&KindLabel { kind: kind.resource().2 }).inc();
+                tracing::info!(object = described, "removed");
+                Ok(())
+            }
+            Err(OperatorError::Api { source, .. }) if is_not_found(&source) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes all of `orphans`. Tries all, and gives the first error.
+    pub(crate) async fn remove_all(&self, orphans: Vec<Orphan>) -> Option<OperatorError> {
+        stream::iter(orphans)
+            .map(|o| async move { self.remove(o.key.0, o.key.1.as_deref(), &o.key.2, o.uid).await })
+            .buffer_unordered(CONCURRENT_WRITES)
+            .collect::<Vec<_>>()
+            .await
+            .into_iter()
+            .find_map(Result::err)
+    }
+
+    /// Takes a namespace out of a tenant; the namespace and what is in it stay.
+    pub(crate) async fn release_namespace(&self, name: &str) -> Result<(), OperatorError> {
+        let labels = json!({ bailey_api::TENANT_LABEL: null, COMPONENT_LABEL: null });
+        let patch = Patch::Merge(json!({ "metadata": { "labels": labels } }));
+        let described = describe(ObjectKind::Namespace, None, name);
+        let api = self.api(ObjectKind::Namespace, None);
+        match within("label", &described, api.patch(name, &PatchParams::default(), &patch)).await {
+            Err(OperatorError::Api { source, .. }) if is_not_found(&source) => Ok(()),
+            other => other.map(drop),
+        }
+    }
+
+    /// Writes the status of a `bailey.dev` object, by server-side apply.
+    pub(crate) async fn apply_status<S: Serialize>(
+        &self,
+        resource: &kube::core::ApiResource,
+        namespace: Option<&str>,
+        name: &str,
+        status: &S,
+    ) -> Result<(), OperatorError> {
+        let described = format!("{} {name}", resource.kind);
+        let content = json!({
+            "apiVersion": resource.api_version, "kind": resource.kind,
+            "metadata": { "name": name }, "status": status,
+        });
+        let api = dynamic(&self.client, resource, namespace);
+        let params = PatchParams::apply(concat!("bailey-operator", "-status")).force();
+        within("write the status of", &described, api.patch_status(name, &params, &Patch::Apply(&content)))
+            .await
+            .map(drop)
+    }
+
+    /// Replaces the finalizers of a cluster-scoped `bailey.dev` object, if nobody changed it meanwhile.
+    pub(crate) async fn set_finalizers(
+        &self,
+        resource: &kube::core::ApiResource,
+        object: &kube::core::ObjectMeta,
+        finalizers: &[String],
+    ) -> Result<(), OperatorError> {
+        let name = object.name.clone().unwrap_or_default();
+        let patch =
+            json!({ "metadata": { "resourceVersion": object.resource_version, "finalizers": finalizers } });
+        let described = format!("{} {name}", resource.kind);
+        let api = dynamic(&self.client, resource, None);
+        within("finalize", &described, api.patch(&name, &PatchParams::default(), &Patch::Merge(&patch)))
+            .await
+            .map(drop)
+    }
+
+    fn api(&self, kind: ObjectKind, namespace: Option<&str>) -> Api<DynamicObject> {
+        dynamic(&self.client, &api_resource(kind), namespace)
+    }
+}
+
+fn dynamic(
+    client: &Client,
+    resource: &kube::core::ApiResource,
+    namespace: Option<&str>,
+) -> Api<DynamicObject> {
+    match namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, resource),
+        None => Api::all_with(client.clone(), resource),
+    }
+}
+
+/// An object of Bailey that nobody wants.
+#[derive(Debug)]
+pub(crate) struct Orphan {
+    pub key: Key,
+    uid: Option<String>,
+}
+
+/// Bailey's objects that are not in `wanted`. Labels alone do not make an object Bailey's: its name must have
+/// the reserved prefix too, which nobody but the platform may use.
+pub(crate) fn orphans(cluster: &Cluster, wanted: &HashSet<Key>) -> Vec<Orphan> {
+    let mut found = Vec::new();
+    collect(&cluster.cluster_roles, ObjectKind::ClusterRole, &mut found);
+    collect(&cluster.cluster_role_bindings, ObjectKind::ClusterRoleBinding, &mut found);
+    collect(&cluster.roles, ObjectKind::Role, &mut found);
+    collect(&cluster.role_bindings, ObjectKind::RoleBinding, &mut found);
+    for (kind, object) in cluster.rails() {
+        if object.name_any().starts_with("bailey-") {
+            found.push(Orphan { key: (kind, None, object.name_any()), uid: object.uid() });
+        }
+    }
+    for request in cluster.requests().0 {
+        let key = (ObjectKind::AccessRequest, request.namespace(), request.name_any());
+        found.push(Orphan { key, uid: request.uid() });
+    }
+    found.retain(|orphan| !wanted.contains(&orphan.key));
+    found
+}
+
+fn collect<K>(store: &Store<K>, kind: ObjectKind, found: &mut Vec<Orphan>)
+where
+    K: Resource<DynamicType = ()> + Clone + 'static,
+{
+    for object in store.state() {
+        let name = object.name_any();
+        if name.starts_with("bailey:") && object.labels().contains_key(COMPONENT_LABEL) {
+            found.push(Orphan { key: (kind, object.namespace(), name), uid: object.uid() });
+        }
+    }
+}
+
+/// Whether what is there says all that is wanted.
+fn is_satisfied(wanted: &Object, cluster: &Cluster) -> bool {
+    let live = match wanted.kind {
+        ObjectKind::ClusterRole => cached(&cluster.cluster_roles, wanted),
+        ObjectKind::ClusterRoleBinding => cached(&cluster.cluster_role_bindings, wanted),
+        ObjectKind::Role => cached(&cluster.roles, wanted),
+        ObjectKind::RoleBinding => cached(&cluster.role_bindings, wanted),
+        ObjectKind::Namespace => cluster
+            .namespaces()
+            .iter()
+            .find(|n| n.name_any() == wanted.name)
+            .map(|n| json!({ "metadata": { "name": wanted.name, "labels": n.labels() } })),
+        ObjectKind::AccessRequest => cluster
+            .requests()
+            .0
+            .iter()
+            .find(|r| r.name_any() == wanted.name && r.namespace() == wanted.namespace)
+            .and_then(|r| serde_json::to_value(r).ok()),
+        _ => cluster
+            .rails()
+            .find(|(kind, o)| *kind == wanted.kind && o.name_any() == wanted.name)
+            .and_then(|(_, o)| serde_json::to_value(&*o).ok()),
+    };
+    live.is_some_and(|live| says(&live, &wanted.content))
+}
+
+fn cached<K>(store: &Store<K>, wanted: &Object) -> Option<Value>
+where
+    K: Resource<DynamicType = ()> + Clone + Serialize + 'static,
+{
+    let mut reference = ObjectRef::<K>::new(&wanted.name);
+    if let Some(namespace) = &wanted.namespace {
+        reference = reference.within(namespace);
+    }
+    store.get(&reference).and_then(|object| serde_json::to_value(&*object).ok())
+}
+
+/// Whether `live` holds all of `wanted`: maps may hold more, lists may not, absent is the same as empty.
+fn says(live: &Value, wanted: &Value) -> bool {
+    match (live, wanted) {
+        (Value::Object(live), Value::Object(wanted)) => wanted.iter().all(|(key, wanted)| {
+            // Types are known from where an object was found; caches do not keep them.
+            key == "apiVersion"
+                || key == "kind"
+                || live.get(key).map_or_else(|| is_empty(wanted), |live| says(live, wanted))
+        }),
+        (Value::Array(live), Value::Array(wanted)) => {
+            live.len() == wanted.len() && live.iter().zip(wanted).all(|(live, wanted)| says(live, wanted))
+        }
+        (Value::Null, wanted) => is_empty(wanted),
+        (live, wanted) => live == wanted,
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::String(text) => text.is_empty(),
+        _ => false,
+    }
+}
+
+fn describe(kind: ObjectKind, namespace: Option<&str>, name: &str) -> String {
+    let kind = kind.resource().2;
+    match namespace {
+        Some(namespace) => format!("{kind} {namespace}/{name}"),
+        None => format!("{kind} {name}"),
+    }
+}
+
+async fn within<T>(
+    verb: &'static str,
+    object: &str,
+    call: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, OperatorError> {
+    match tokio::time::timeout(DEADLINE, call).await {
+        Ok(answer) => answer.map_err(|source| OperatorError::api(verb, object, source)),
+        Err(_) => {
+            Err(OperatorError::Deadline { verb, object: object.to_owned(), seconds: DEADLINE.as_secs() })
+        }
+    }
+}
+
+fn is_not_found(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
+}
+
+fn is_immutable(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 422 && status.message.contains("cannot change roleRef"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_may_say_more_but_not_other_things() {
+        let wanted = json!({"kind": "X", "spec": {"list": [{"a": 1}], "none": []}});
+        assert!(says(&json!({"spec": {"list": [{"a": 1, "default": true}], "more": 2}}), &wanted));
+        assert!(says(&json!({"spec": {"list": [{"a": 1}], "none": null}}), &wanted));
+        assert!(!says(&json!({"spec": {"list": [{"a": 2}]}}), &wanted));
+        assert!(!says(&json!({"spec": {"list": [{"a": 1}, {"b": 1}]}}), &wanted));
+        assert!(!says(&json!({}), &wanted));
+    }
+}
