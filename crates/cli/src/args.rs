@@ -56,7 +56,6 @@ pub enum Command {
     #[command(flatten)]
     Verb(Verb),
     /// Runs the operator: Installation and Tenants to native objects.
-    #[command(hide_short_help = false)]
     Operator(OperatorArguments),
 }
 

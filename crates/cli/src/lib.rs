@@ -1,1 +1,65 @@
-//! x
+//! The verbs of `bailey`: what people and scripts ask, and how answers look.
+//!
+//! Deciding is done in pure modules; [`live`] talks to the API server; [`output`] knows forms only. A verb
+//! gives an [`output::Output`], and nothing else prints to standard output.
+
+mod actors;
+mod args;
+mod client;
+mod documents;
+mod error;
+mod examples;
+mod exit;
+mod install;
+pub mod live;
+mod manifests;
+pub mod output;
+mod plan;
+mod requests;
+mod verify;
+
+pub use args::{Cli, Command, Global, OperatorArguments, Verb};
+pub use client::client;
+pub use documents::{command, parse};
+pub use error::{CliError, report};
+pub use exit::Exit;
+
+use output::{Output, Screen, say};
+
+/// Runs a verb to its end: prints its answer, or why there is none.
+pub async fn run(global: &Global, verb: &Verb) -> Exit {
+    let outcome = async {
+        let output = answer(global, verb).await?;
+        output.print()?;
+        Ok::<_, CliError>(output.exit)
+    };
+    outcome.await.unwrap_or_else(|error| fail(&error))
+}
+
+/// Says what went wrong, and how the process ends with it.
+pub fn fail(error: &CliError) -> Exit {
+    say(&format!("error: {}", report(error)));
+    error.exit()
+}
+
+/// The answer of a verb, unprinted.
+pub async fn answer(global: &Global, verb: &Verb) -> Result<Output, CliError> {
+    let screen = Screen::detect(global.color);
+    match verb {
+        Verb::Plan(arguments) => plan::run(arguments, &client::connect(global).await?, &screen).await,
+        Verb::Requests(arguments) => requests::run(arguments, &client::connect(global).await?, &screen).await,
+        Verb::Verify(arguments) => {
+            if global.as_user.is_some() {
+                return Err(CliError::Usage(
+                    "verify impersonates the tenant's subjects itself, so it takes no --as".to_owned(),
+                ));
+            }
+            verify::run(arguments, &client::connect(global).await?, &screen).await
+        }
+        Verb::Install(arguments) => Ok(Output::new(install::manifests(arguments)?, Exit::Clean)),
+        Verb::Crds => Ok(Output::new(install::crds()?, Exit::Clean)),
+        Verb::Completion { shell } => Ok(Output::new(documents::completion(*shell), Exit::Clean)),
+        Verb::Man { dir } => documents::man(dir).map(|text| Output::new(text, Exit::Clean)),
+        Verb::Version => Ok(Output::new(format!("bailey {}\n", env!("CARGO_PKG_VERSION")), Exit::Clean)),
+    }
+}

@@ -166,7 +166,7 @@ impl Screen {
     /// A table without borders. Each cell is a text and perhaps a tone.
     pub fn table(&self, header: &[&str], rows: Vec<Vec<(String, Option<Tone>)>>) -> String {
         let mut table = Table::new();
-        table.load_preset(comfy_table::presets::NOTHING).force_no_tty();
+        table.load_style(comfy_table::presets::NOTHING).force_no_tty();
         if self.color {
             table.enforce_styling();
         }

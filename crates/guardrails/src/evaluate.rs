@@ -136,16 +136,28 @@ fn context(situation: &Situation) -> cel::Context<'static> {
         }
     }
     let mut context = cel::Context::default().with_all();
+    // Without types to check, this changes nothing.
+    context.add_function("dyn", |value: cel::Value| Ok::<_, cel::ExecutionError>(value));
+    let (object, old_object) = (decoded(&situation.object), decoded(&situation.old_object));
     for (name, value) in [
         ("request", &request),
-        ("object", &situation.object),
-        ("oldObject", &situation.old_object),
+        ("object", &object),
+        ("oldObject", &old_object),
         ("params", &situation.boundary),
     ] {
         // Values that came from JSON always convert.
         let _ = context.add_variable(name, value);
     }
     context
+}
+
+/// As on the API server, null labels and annotations are absent.
+fn decoded(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|_, value| !value.is_null());
+    }
+    object
 }
 
 struct Run<'a> {

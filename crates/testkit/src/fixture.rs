@@ -24,6 +24,8 @@ pub enum Fixture {
     Stock,
     /// Grants believed to be harmless, which stay when Bailey comes.
     Leftovers,
+    /// The Installation, in `Audit`, and the Tenants.
+    Bailey,
 }
 
 impl Fixture {
@@ -35,6 +37,7 @@ impl Fixture {
             }
             Self::Stock => ("stock", include_str!("../fixtures/stock.yaml")),
             Self::Leftovers => ("leftovers", include_str!("../fixtures/leftovers.yaml")),
+            Self::Bailey => ("bailey", include_str!("../fixtures/bailey.yaml")),
         }
     }
 

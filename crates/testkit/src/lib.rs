@@ -9,6 +9,7 @@ pub mod apps;
 pub mod attack;
 pub mod control_plane;
 pub mod fixture;
+pub mod management_cluster;
 mod pki;
 mod process;
 pub mod tools;
@@ -16,6 +17,7 @@ pub mod tools;
 pub use access::{Access, Output, Reply};
 pub use apps::App;
 pub use control_plane::{Addresses, ControlPlane, Options};
+pub use management_cluster::ManagementCluster;
 pub use tools::Tool;
 
 /// Makes aws-lc-rs the process's TLS provider; later calls do nothing.

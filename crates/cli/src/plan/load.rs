@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use bailey_api::{AccessRequest, INSTALLATION_NAME, Installation, NamespaceName, TENANT_LABEL, Tenant};
 use bailey_guardrails::{Facts, NamespaceFact};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::rbac::Rbac;

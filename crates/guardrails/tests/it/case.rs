@@ -87,7 +87,7 @@ impl Case {
     /// The name of the object.
     pub fn object_name(&self) -> &str {
         let name = |object: &Value| object.pointer("/metadata/name").is_some();
-        let object = if name(&self.object) { &self.object } else { &self.old_object };
+        let object = if name(&self.old_object) { &self.old_object } else { &self.object };
         object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
     }
 
@@ -101,10 +101,28 @@ impl Case {
             user: self.user.clone(),
             groups: self.groups.clone(),
             namespace: self.namespace.clone(),
-            object: self.object.clone(),
+            object: match self.verb.as_deref() {
+                Some("patch") => merged(&self.old_object, &self.object),
+                _ => self.object.clone(),
+            },
             old_object: self.old_object.clone(),
             boundary: boundary.clone(),
             authorized: self.authorized,
         }
     }
+}
+
+/// A merge patch of RFC 7396.
+fn merged(old: &Value, patch: &Value) -> Value {
+    let Value::Object(patch) = patch else { return patch.clone() };
+    let mut object = old.as_object().cloned().unwrap_or_default();
+    for (name, value) in patch {
+        if value.is_null() {
+            object.remove(name);
+        } else {
+            let old = object.get(name).cloned().unwrap_or_default();
+            object.insert(name.clone(), merged(&old, value));
+        }
+    }
+    Value::Object(object)
 }

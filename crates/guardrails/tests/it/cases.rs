@@ -44,7 +44,11 @@ pub async fn run(cluster: &Cluster) -> Result<Vec<String>> {
 
 /// Sets up what the case needs, sends it, takes it away again, and says what is wrong.
 async fn run_one(cluster: &Cluster, policy: &Policy, case: &Case) -> Result<Option<String>> {
-    let made = if case.old_object.is_null() { false } else { make_old(cluster, case).await? };
+    let made = if case.old_object.is_null() { Ok(false) } else { make_old(cluster, case).await };
+    let made = match made {
+        Ok(made) => made,
+        Err(error) => return Ok(Some(format!("{error:#}"))),
+    };
     let answer = send(cluster, case).await?;
     if made {
         let path = object_path(case, &case.old_object, "");
@@ -66,13 +70,13 @@ async fn make_old(cluster: &Cluster, case: &Case) -> Result<bool> {
     match answer.status {
         201 => Ok(true),
         409 => Ok(false),
-        _ => bail!("{}: make the old object: {}", case.name, answer.message()),
+        _ => bail!("make the old object: {}", answer.message()),
     }
 }
 
 async fn send(cluster: &Cluster, case: &Case) -> Result<Answer> {
     let subresource = &case.resource.subresource;
-    let either = if case.object.is_null() { &case.old_object } else { &case.object };
+    let either = if case.old_object.is_null() { &case.object } else { &case.old_object };
     let (method, path) = match (case.operation.as_str(), case.verb.as_deref()) {
         ("CREATE", _) if subresource.is_empty() => ("POST", collection_path(case, either)),
         ("CREATE" | "CONNECT", _) => ("POST", object_path(case, either, subresource)),

@@ -65,18 +65,17 @@ impl Cluster {
             policies: policies()?,
             desired: build(&model(), &[], &Discovery::default()),
         };
-        let definitions = bailey_api::crds();
-        let names: Vec<_> = definitions.iter().filter_map(|crd| crd.metadata.name.clone()).collect();
-        for (crd, name) in definitions.iter().zip(&names) {
-            cluster
-                .apply(
-                    &format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"),
-                    &serde_json::to_value(crd)?,
-                )
-                .await?;
+        let mut definitions = vec![applications()];
+        for crd in bailey_api::crds() {
+            definitions.push(serde_json::to_value(crd)?);
         }
         let mut wait = vec!["wait", "--for=condition=Established", "--timeout=30s", "crd"];
-        wait.extend(names.iter().map(String::as_str));
+        for crd in &definitions {
+            let name = crd["metadata"]["name"].as_str().unwrap_or_default();
+            let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
+            cluster.apply(&path, crd).await?;
+            wait.push(name);
+        }
         cluster.plane.admin().kubectl(&wait, None).await?.stdout_of_success()?;
         let discovery = cluster.discovery().await?;
         cluster.desired = build(&model(), &cluster.policies, &discovery);
@@ -164,6 +163,20 @@ impl Cluster {
         ensure!(answer.ok(), "apply {path}: {}", answer.body);
         Ok(())
     }
+}
+
+/// A stand-in for the kind of Argo CD.
+fn applications() -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "applications.argoproj.io"},
+        "spec": {
+            "group": "argoproj.io", "scope": "Namespaced",
+            "names": {"plural": "applications", "singular": "application", "kind": "Application", "listKind": "ApplicationList"},
+            "versions": [{"name": "v1alpha1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}],
+        },
+    })
 }
 
 /// Asks again and again until there is an answer.
