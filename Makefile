@@ -2,8 +2,10 @@
 
 .PHONY: demo test tools needed
 
+# Built first and aloud: the first time takes a while, and `cargo xtask` is quiet.
 demo: needed
-	cargo xtask demo $(ARGS)
+	@cargo build --package xtask
+	@cargo xtask demo $(ARGS)
 
 test: needed
 	cargo xtask test $(ARGS)

@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 
 mod command;
 mod control_plane;
+mod demo;
 mod generate;
 mod test;
 mod tools;
@@ -31,6 +32,8 @@ struct Arguments {
 enum Task {
     /// Builds the real programs that tests and the demo run, and gets the apps' sources.
     Tools,
+    /// Shows on a real control plane what customers can do without Bailey and with it.
+    Demo(demo::Arguments),
     /// Runs a control plane until Ctrl-C.
     ControlPlane(control_plane::Arguments),
     /// Issues a kubeconfig for a running control plane.
@@ -44,6 +47,7 @@ enum Task {
 fn run(task: Task) -> anyhow::Result<()> {
     match task {
         Task::Tools => tools::run(),
+        Task::Demo(arguments) => demo::run(&arguments),
         Task::ControlPlane(arguments) => control_plane::run(&arguments),
         Task::Kubeconfig(arguments) => control_plane::kubeconfig(&arguments),
         Task::Gen(arguments) => generate::run(&arguments),

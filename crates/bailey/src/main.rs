@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use bailey_cli::{Command, Exit, Global, OperatorArguments};
+use bailey_process::telemetry::{self, LogFormat};
 
 fn main() -> ExitCode {
     let cli = match bailey_cli::parse() {
@@ -24,10 +25,26 @@ fn main() -> ExitCode {
     ExitCode::from(exit.code())
 }
 
-/// TODO(the operator crate builds): set up telemetry and call `bailey_operator::run`.
-async fn operator(global: &Global, _arguments: &OperatorArguments) -> Exit {
-    match bailey_cli::client(global).await {
-        Ok(_client) => Exit::Internal,
-        Err(error) => bailey_cli::fail(&error),
+async fn operator(global: &Global, arguments: &OperatorArguments) -> Exit {
+    let format = if arguments.log_json { LogFormat::Json } else { LogFormat::Text };
+    if let Err(error) = telemetry::init(format, None) {
+        eprintln!("error: {}", telemetry::report(&error));
+        return Exit::Usage;
+    }
+    let client = match bailey_cli::client(global).await {
+        Ok(client) => client,
+        Err(error) => return bailey_cli::fail(&error),
+    };
+    let options = bailey_operator::Options {
+        admin: arguments.admin,
+        leader_elect: arguments.leader_elect,
+        identity: arguments.identity.clone(),
+    };
+    match bailey_operator::run(options, client).await {
+        Ok(()) => Exit::Clean,
+        Err(error) => {
+            eprintln!("error: {}", telemetry::report(&error));
+            Exit::Internal
+        }
     }
 }

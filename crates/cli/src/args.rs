@@ -51,6 +51,7 @@ pub struct Global {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "a process reads one")]
 pub enum Command {
     /// One of the verbs that people use.
     #[command(flatten)]

@@ -5,7 +5,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use crate::args::Global;
 use crate::live::Live;
-use crate::CliError;
+use crate::{CliError, report};
 
 /// The API server that the flags name.
 pub async fn connect(global: &Global) -> Result<Live, CliError> {
@@ -17,7 +17,8 @@ pub async fn client(global: &Global) -> Result<kube::Client, CliError> {
     let mut config = config(global).await?;
     if let Some(user) = &global.as_user {
         config.auth_info.impersonate = Some(user.clone());
-        config.auth_info.impersonate_groups = Some(global.as_group.clone()).filter(|groups| !groups.is_empty());
+        config.auth_info.impersonate_groups =
+            Some(global.as_group.clone()).filter(|groups| !groups.is_empty());
     }
     kube::Client::try_from(config).map_err(|e| unusable(global, e))
 }
@@ -34,7 +35,7 @@ async fn config(global: &Global) -> Result<Config, CliError> {
     }
 }
 
-fn unusable(global: &Global, source: impl std::error::Error + Send + Sync + 'static) -> CliError {
+fn unusable(global: &Global, source: impl std::error::Error) -> CliError {
     let mut place = match &global.kubeconfig {
         Some(path) => format!("kubeconfig `{}`", path.display()),
         None => "the current kubeconfig".to_owned(),
@@ -42,5 +43,7 @@ fn unusable(global: &Global, source: impl std::error::Error + Send + Sync + 'sta
     if let Some(context) = &global.context {
         place.push_str(&format!(" with context `{context}`"));
     }
-    CliError::Kubeconfig { place, source: Box::new(source) }
+    // The parser quotes the lines around a mistake, which may hold a credential.
+    let message = report(&source).lines().next().unwrap_or_default().to_owned();
+    CliError::Kubeconfig { place, source: message.into() }
 }

@@ -70,7 +70,9 @@ impl CliError {
     /// How the process ends with this error.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Kubeconfig { .. } | Self::File { .. } | Self::Manifest { .. } | Self::Usage(_) => Exit::Usage,
+            Self::Kubeconfig { .. } | Self::File { .. } | Self::Manifest { .. } | Self::Usage(_) => {
+                Exit::Usage
+            }
             Self::Live(_) | Self::NotAllowed(_) => Exit::Incomplete,
             Self::Internal { .. } | Self::Print(_) => Exit::Internal,
         }
@@ -88,39 +90,5 @@ impl CliError {
             Self::Internal { .. } => "Internal",
             Self::Print(_) => "PrintFailed",
         }
-    }
-}
-
-/// An error with its causes in one line; a cause that its parent already says is left out.
-pub fn report(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        let said = next.to_string();
-        if !text.contains(&said) {
-            text.push_str(": ");
-            text.push_str(&said);
-        }
-        cause = next.source();
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[derive(Debug, thiserror::Error)]
-    #[error("outer says inner")]
-    struct Outer(#[source] Inner);
-
-    #[derive(Debug, thiserror::Error)]
-    #[error("inner")]
-    struct Inner(#[source] std::io::Error);
-
-    #[test]
-    fn a_report_says_each_cause_once() {
-        let error = Outer(Inner(std::io::Error::other("disk gone")));
-        assert_eq!(report(&error), "outer says inner: disk gone");
     }
 }

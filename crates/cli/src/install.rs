@@ -65,18 +65,31 @@ mod tests {
     fn the_namespace_is_first_and_all_kinds_are_defined() {
         let documents = documents(&InstallArguments { image: None, replicas: None });
         let kinds: Vec<_> = documents.iter().map(|d| d["kind"].as_str().unwrap()).collect();
-        assert_eq!(kinds[..5], ["Namespace", "CustomResourceDefinition", "CustomResourceDefinition", "CustomResourceDefinition", "CustomResourceDefinition"]);
+        assert_eq!(
+            kinds[..5],
+            [
+                "Namespace",
+                "CustomResourceDefinition",
+                "CustomResourceDefinition",
+                "CustomResourceDefinition",
+                "CustomResourceDefinition"
+            ]
+        );
         assert!(kinds.contains(&"Deployment"), "{kinds:?}");
         assert!(documents.iter().all(|d| d["metadata"]["name"].is_string()));
     }
 
     #[test]
     fn image_and_replicas_are_replaced() {
-        let arguments = InstallArguments { image: Some("r.example/b@sha256:0".to_owned()), replicas: Some(1) };
+        let arguments =
+            InstallArguments { image: Some("r.example/b@sha256:0".to_owned()), replicas: Some(1) };
         let all = documents(&arguments);
         let deployment = all.iter().find(|d| d["kind"] == "Deployment").unwrap();
         assert_eq!(deployment["spec"]["replicas"], 1);
-        assert_eq!(deployment.pointer("/spec/template/spec/containers/0/image").unwrap(), "r.example/b@sha256:0");
+        assert_eq!(
+            deployment.pointer("/spec/template/spec/containers/0/image").unwrap(),
+            "r.example/b@sha256:0"
+        );
     }
 
     #[test]

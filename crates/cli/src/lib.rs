@@ -19,9 +19,10 @@ mod requests;
 mod verify;
 
 pub use args::{Cli, Command, Global, OperatorArguments, Verb};
+pub(crate) use bailey_process::telemetry::report;
 pub use client::client;
 pub use documents::{command, parse};
-pub use error::{CliError, report};
+pub use error::CliError;
 pub use exit::Exit;
 
 use output::{Output, Screen, say};

@@ -27,7 +27,9 @@ pub(crate) const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// The request got no answer.
-    #[error("{request}: no answer from the API server; check that the cluster of this kubeconfig is reachable")]
+    #[error(
+        "{request}: no answer from the API server; check that the cluster of this kubeconfig is reachable"
+    )]
     Unreachable {
         /// The request.
         request: String,
@@ -175,11 +177,12 @@ impl Live {
     pub async fn send(&self, call: Call) -> Result<Answer, LiveError> {
         let request = call.name();
         let mut message = http::Request::builder().method(call.method).uri(&call.target);
-        message = message.header(ACCEPT, if call.accept.is_empty() { "application/json" } else { call.accept });
+        message =
+            message.header(ACCEPT, if call.accept.is_empty() { "application/json" } else { call.accept });
         if !call.body.is_empty() {
             let json = "application/json";
-            message =
-                message.header(CONTENT_TYPE, if call.content_type.is_empty() { json } else { &call.content_type });
+            message = message
+                .header(CONTENT_TYPE, if call.content_type.is_empty() { json } else { &call.content_type });
         }
         for (name, value) in &call.headers {
             message = message.header(name, value);
@@ -188,7 +191,8 @@ impl Live {
             request: request.clone(),
             source: Box::new(source),
         };
-        let message = message.body(Body::from(call.body)).map_err(|e| unreachable(kube::Error::HttpError(e)))?;
+        let message =
+            message.body(Body::from(call.body)).map_err(|e| unreachable(kube::Error::HttpError(e)))?;
         let exchange = async {
             let (head, body) = self.client.send(message).await?.into_parts();
             let unread = call.discard && head.status.is_success();
@@ -323,7 +327,8 @@ pub(crate) fn map(item: &Value, pointer: &str) -> BTreeMap<String, String> {
 
 /// The path of a resource or, with a name, of one object.
 pub fn path(group: &str, version: &str, plural: &str, namespace: Option<&str>, name: Option<&str>) -> String {
-    let mut path = if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
+    let mut path =
+        if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
     if let Some(namespace) = namespace {
         path.push_str("/namespaces/");
         path.push_str(&encode(namespace));
@@ -355,7 +360,8 @@ mod tests {
 
     #[test]
     fn a_group_that_does_not_answer_is_named_and_the_preferred_version_is_first() {
-        let resource = serde_json::json!({"resource": "helmreleases", "scope": "Namespaced", "verbs": ["list"]});
+        let resource =
+            serde_json::json!({"resource": "helmreleases", "scope": "Namespaced", "verbs": ["list"]});
         let document = serde_json::json!({"kind": "APIGroupDiscoveryList", "items": [
             {"metadata": {"name": "metrics.k8s.io"}, "versions": [{"version": "v1beta1", "freshness": "Stale"}]},
             {"metadata": {"name": "helm"}, "versions": [

@@ -66,15 +66,20 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
 }
 
 fn read_file(path: &Path) -> Result<Vec<Manifest>, CliError> {
-    let text = fs::read_to_string(path)
-        .map_err(|source| CliError::File { action: "read", path: path.to_owned(), source })?;
+    let text = fs::read_to_string(path).map_err(|source| CliError::File {
+        action: "read",
+        path: path.to_owned(),
+        source,
+    })?;
     parse(path, &text)
 }
 
 fn parse(path: &Path, text: &str) -> Result<Vec<Manifest>, CliError> {
-    let wrong = |object: String, message: String| CliError::Manifest { path: path.to_owned(), object, message };
-    let documents: Vec<Value> = serde_saphyr::from_multiple(text)
-        .map_err(|error| wrong("the text".to_owned(), format!("is not valid YAML or JSON: {error}")))?;
+    let wrong =
+        |object: String, message: String| CliError::Manifest { path: path.to_owned(), object, message };
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| {
+        wrong("the text".to_owned(), format!("is not valid YAML or JSON: {}", first_line(&error)))
+    })?;
     let mut manifests = Vec::new();
     for (number, document) in documents.into_iter().enumerate() {
         if document.is_null() {
@@ -96,15 +101,28 @@ fn parse(path: &Path, text: &str) -> Result<Vec<Manifest>, CliError> {
     Ok(manifests)
 }
 
+/// What is wrong, without the lines around it, which may hold a credential.
+fn first_line(error: &serde_saphyr::Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_stream_with_a_list_gives_each_object() {
-        let text = "---\nkind: A\nmetadata: {name: a}\n---\nkind: List\nitems:\n- {kind: B, metadata: {name: b}}\n";
+        let text =
+            "---\nkind: A\nmetadata: {name: a}\n---\nkind: List\nitems:\n- {kind: B, metadata: {name: b}}\n";
         let names: Vec<_> = parse(Path::new("f"), text).unwrap().iter().map(Manifest::name).collect();
         assert_eq!(names, ["A a", "B b"]);
+    }
+
+    #[test]
+    fn a_mistake_is_told_without_what_is_beside_it() {
+        let error = parse(Path::new("f"), "token: hunter2\nbad:1\nc: d\n").unwrap_err().to_string();
+        assert!(error.starts_with("the text in `f`: is not valid YAML or JSON: line "), "{error}");
+        assert!(!error.contains("hunter2"), "{error}");
     }
 
     #[test]

@@ -2,10 +2,13 @@
 
 use std::io::{IsTerminal as _, Write as _};
 
-use comfy_table::{Cell, ContentArrangement, Table};
+use comfy_table::{Cell, ColumnConstraint, ContentArrangement, Table};
 use serde::Serialize;
 
 use crate::{CliError, Exit};
+
+/// How wide the last column of a table is at least where it is wrapped.
+const LAST_COLUMN: usize = 24;
 
 /// The form of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +70,9 @@ impl Output {
     pub fn print(&self) -> Result<(), CliError> {
         let mut out = std::io::stdout().lock();
         match out.write_all(self.text.as_bytes()).and_then(|()| out.flush()) {
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => return Err(CliError::Print(error)),
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                return Err(CliError::Print(error));
+            }
             _ => {}
         }
         for note in &self.notes {
@@ -142,7 +147,11 @@ impl Screen {
             Tone::Faint => "2",
             Tone::Strong => "1",
         };
-        if self.color && !text.is_empty() { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+        if self.color && !text.is_empty() {
+            format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        } else {
+            text.to_owned()
+        }
     }
 
     /// A text in lines that fit, each behind `indent` spaces.
@@ -163,20 +172,35 @@ impl Screen {
         lines.iter().map(|line| format!("{:indent$}{line}\n", "")).collect()
     }
 
-    /// A table without borders. Each cell is a text and perhaps a tone.
+    /// A way out: wrapped text behind an arrow.
+    pub fn arrow(&self, indent: usize, text: &str) -> String {
+        format!("{:indent$}-> {}", "", self.wrap(indent + 3, text).trim_start())
+    }
+
+    /// A table without borders, in which names are never broken: only its last column is wrapped.
+    /// Each cell is a text and perhaps a tone.
     pub fn table(&self, header: &[&str], rows: Vec<Vec<(String, Option<Tone>)>>) -> String {
         let mut table = Table::new();
         table.load_style(comfy_table::presets::NOTHING).force_no_tty();
         if self.color {
             table.enforce_styling();
         }
-        match self.width.and_then(|width| u16::try_from(width).ok()) {
-            Some(width) => table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width),
-            None => table.set_content_arrangement(ContentArrangement::Disabled),
-        };
-        table.set_header(header.iter().map(|title| Cell::new(title)));
+        table.set_header(header.iter().map(Cell::new));
         for row in rows {
             table.add_row(row.into_iter().map(|(text, tone)| cell(text, tone)));
+        }
+        table.set_content_arrangement(ContentArrangement::Disabled);
+        let fixed: usize =
+            table.column_max_content_widths().iter().rev().skip(1).map(|w| usize::from(*w) + 2).sum();
+        if let Some(width) = self.width.filter(|width| *width >= fixed + LAST_COLUMN)
+            && let Ok(width) = u16::try_from(width)
+        {
+            table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+            let mut columns: Vec<_> = table.column_iter_mut().collect();
+            columns.pop();
+            for column in columns {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
         }
         for column in table.column_iter_mut() {
             column.set_padding((0, 2));
@@ -238,7 +262,9 @@ mod tests {
 
     #[test]
     fn yaml_that_older_readers_take_for_something_else_is_quoted() {
-        let text = yaml(&serde_json::json!(["yes", "on", "1e3", "012", "1_0", "12:30", "null", "~", "=", "y"])).unwrap();
+        let text =
+            yaml(&serde_json::json!(["yes", "on", "1e3", "012", "1_0", "12:30", "null", "~", "=", "y"]))
+                .unwrap();
         let plain: Vec<_> = text.lines().filter(|line| !line.contains(['"', '\''])).collect();
         assert_eq!(plain, Vec::<&str>::new(), "{text}");
     }

@@ -11,7 +11,9 @@ mod rbac;
 mod render;
 
 use bailey_api::Enforcement;
-use bailey_guardrails::{Desired, Model, Object, ObjectKind, Problem, Projector, boundary, build, policies, validate};
+use bailey_guardrails::{
+    Desired, Model, Object, ObjectKind, Problem, Projector, boundary, build, policies, validate,
+};
 use serde::Serialize;
 
 use crate::args::PlanArguments;
@@ -74,8 +76,12 @@ async fn make(arguments: &PlanArguments, live: &Live) -> Result<Plan, CliError> 
     let enforce = if arguments.enforce {
         let (existing, unread) = existing::existing(live, &inputs, &model).await;
         let index = boundary(&model);
-        let survey =
-            Survey { model: &model, boundary: &index, policies: &policies, discovery: &inputs.served.discovery };
+        let survey = Survey {
+            model: &model,
+            boundary: &index,
+            policies: &policies,
+            discovery: &inputs.served.discovery,
+        };
         let (readiness, doubts) = survey.run(&existing, &inputs.rbac.unscoped(), &inputs.namespaces);
         unknown.extend(unread);
         unknown.extend(doubts);
@@ -83,6 +89,14 @@ async fn make(arguments: &PlanArguments, live: &Live) -> Result<Plan, CliError> 
     } else {
         None
     };
+    // What cannot be read or is invalid keeps what it has.
+    let invalid: Vec<_> = problems.iter().map(|problem| problem.tenant.clone()).collect();
+    let all_read = !unknown.iter().any(|unknown| unknown.what.starts_with("tenants"));
+    changes.retain(|change| match change.action {
+        Action::Remove => all_read,
+        Action::Release => all_read && !change.tenant.as_ref().is_some_and(|tenant| invalid.contains(tenant)),
+        _ => true,
+    });
     let all = changes.len();
     changes.retain(|change| change.action != Action::Unchanged);
     Ok(Plan {

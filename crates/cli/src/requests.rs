@@ -43,7 +43,10 @@ async fn show(arguments: &RequestsArguments, live: &Live, screen: &Screen) -> Re
     if let Some(name) = &arguments.name {
         requests.retain(|request| request.metadata.name.as_ref() == Some(name));
         if requests.is_empty() && unreadable.is_empty() {
-            let place = arguments.namespace.as_ref().map_or("any namespace".to_owned(), |n| format!("namespace `{n}`"));
+            let place = arguments
+                .namespace
+                .as_ref()
+                .map_or("any namespace".to_owned(), |n| format!("namespace `{n}`"));
             return Err(CliError::Usage(format!(
                 "there is no AccessRequest `{name}` in {place}; list them with: bailey requests"
             )));
@@ -60,7 +63,9 @@ async fn show(arguments: &RequestsArguments, live: &Live, screen: &Screen) -> Re
     let mut output = Output::new(text, Exit::of(arguments.fail_on_refused && refused, document.complete));
     output.notes = unreadable.iter().map(|what| format!("cannot be read: {what}")).collect();
     if requests.is_empty() && unreadable.is_empty() {
-        output.notes.push("No requests: no app of a tenant has asked for more than its tenant holds anyway.".to_owned());
+        output.notes.push(
+            "No requests: no app of a tenant has asked for more than its tenant holds anyway.".to_owned(),
+        );
     }
     Ok(output)
 }
@@ -91,7 +96,9 @@ async fn all(live: &Live, namespace: Option<&str>) -> Result<(Vec<AccessRequest>
 async fn one(live: &Live, namespace: &str, name: &str) -> Result<AccessRequest, CliError> {
     let target = path(bailey_api::GROUP, bailey_api::VERSION, "accessrequests", Some(namespace), Some(name));
     let found = live.get(target.clone()).await?.ok_or_else(|| {
-        CliError::Usage(format!("there is no AccessRequest `{namespace}/{name}`; list them with: bailey requests"))
+        CliError::Usage(format!(
+            "there is no AccessRequest `{namespace}/{name}`; list them with: bailey requests"
+        ))
     })?;
     AccessRequest::deserialize(&found)
         .map_err(|source| LiveError::Invalid { request: format!("GET {target}"), source }.into())
@@ -112,15 +119,17 @@ async fn approve(arguments: &ApproveArguments, live: &Live, screen: &Screen) -> 
     }
     let done = if arguments.dry_run { "would approve" } else { "approved" };
     let text = told(done, &request, &choice.add, &choice.skipped, screen);
-    let exit = if choice.skipped.iter().any(|skipped| !skipped.harmless) { Exit::Findings } else { Exit::Clean };
+    // With --all, what cannot be approved was not asked for by name.
+    let missed = !arguments.all && choice.skipped.iter().any(|skipped| !skipped.harmless);
+    let exit = if missed { Exit::Findings } else { Exit::Clean };
     Ok(Output::new(text, exit))
 }
 
 async fn revoke(arguments: &RevokeArguments, live: &Live, screen: &Screen) -> Result<Output, CliError> {
     let request = one(live, &arguments.namespace, &arguments.name).await?;
     let numbers: Vec<_> = arguments.rules.iter().map(|n| usize::from(*n)).collect();
-    let (kept, removed) =
-        select::revoke(&request, if arguments.all { None } else { Some(&numbers) }).map_err(CliError::Usage)?;
+    let (kept, removed) = select::revoke(&request, if arguments.all { None } else { Some(&numbers) })
+        .map_err(CliError::Usage)?;
     if !removed.is_empty() {
         write(live, &request, &kept, arguments.dry_run).await?;
     }
@@ -171,7 +180,8 @@ fn told(
         text.push_str(&screen.wrap(2, &render::approved_text(rule)));
     }
     for skipped in skipped {
-        text.push_str(&screen.wrap(2, &format!("not {}: {}", skipped.number, skipped.why)));
+        let what = skipped.number.map(|number| format!("not {number}: ")).unwrap_or_default();
+        text.push_str(&screen.wrap(2, &format!("{what}{}", skipped.why)));
     }
     text
 }

@@ -9,7 +9,7 @@ mod send;
 mod targets;
 
 use bailey_api::{Enforcement, Installation, Tenant};
-use bailey_attacks::{Attack, Bindings, Judgement, Outcome, catalogue};
+use bailey_attacks::{Attack, Bindings, Check, Judgement, Outcome, catalogue};
 use serde::{Deserialize as _, Serialize};
 use serde_json::json;
 
@@ -19,7 +19,7 @@ use crate::live::{Call, Live, path};
 use crate::output::{Output, Screen};
 use crate::{CliError, Exit};
 
-use targets::Targets;
+use targets::Cast;
 
 /// What came of all attacks, as the JSON document shows it.
 #[derive(Debug, Clone, Serialize)]
@@ -53,7 +53,7 @@ struct Tried {
     actor: String,
     /// `blocked`, `succeeded`, `not-applicable` or `inconclusive`.
     outcome: &'static str,
-    /// The rail, webhook or `rbac` that blocked it.
+    /// The rail, webhook or `rbac` that blocked it, or `no effect` where it was accepted in vain.
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<String>,
     detail: String,
@@ -75,13 +75,18 @@ impl Verification {
 pub async fn run(arguments: &VerifyArguments, live: &Live, screen: &Screen) -> Result<Output, CliError> {
     let attacks = chosen(arguments)?;
     let (installation, tenants) = own_objects(live).await?;
-    let tenant = tenants.iter().find(|t| t.metadata.name.as_ref() == Some(&arguments.as_tenant)).ok_or_else(|| {
-        let names: Vec<_> = tenants.iter().filter_map(|t| t.metadata.name.clone()).collect();
-        let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        CliError::Usage(format!("there is no Tenant `{}`; Tenants of this cluster: {known}", arguments.as_tenant))
-    })?;
-    let targets = targets::choose(live, &installation, tenant, &tenants, &arguments.targets).await?;
-    may_impersonate(live, &targets).await?;
+    let tenant =
+        tenants.iter().find(|t| t.metadata.name.as_ref() == Some(&arguments.as_tenant)).ok_or_else(|| {
+            let names: Vec<_> = tenants.iter().filter_map(|t| t.metadata.name.clone()).collect();
+            let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            CliError::Usage(format!(
+                "there is no Tenant `{}`; Tenants of this cluster: {known}",
+                arguments.as_tenant
+            ))
+        })?;
+    let cast = Cast::of(live, tenant, &arguments.targets).await?;
+    may_impersonate(live, &cast).await?;
+    let targets = targets::choose(live, &installation, tenant, &tenants, &arguments.targets, cast).await?;
     let tried = send::all(live, &targets, &attacks).await?;
     let verification = Verification {
         schema: "bailey.verify/v1",
@@ -98,9 +103,11 @@ pub async fn run(arguments: &VerifyArguments, live: &Live, screen: &Screen) -> R
 fn chosen(arguments: &VerifyArguments) -> Result<Vec<Attack>, CliError> {
     let mut attacks = catalogue().map_err(|e| CliError::internal("cannot read the built-in attacks", e))?;
     if let Some(unknown) = arguments.attacks.iter().find(|id| attacks.iter().all(|a| a.id() != id.as_str())) {
-        let close = attacks.iter().map(Attack::id).filter(|id| id.split('-').next() == unknown.split('-').next());
+        let close =
+            attacks.iter().map(Attack::id).filter(|id| id.split('-').next() == unknown.split('-').next());
         let close: Vec<_> = close.collect();
-        let hint = if close.is_empty() { String::new() } else { format!("; close to it: {}", close.join(", ")) };
+        let hint =
+            if close.is_empty() { String::new() } else { format!("; close to it: {}", close.join(", ")) };
         return Err(CliError::Usage(format!("there is no attack `{unknown}`{hint}")));
     }
     attacks.retain(|a| arguments.attacks.is_empty() || arguments.attacks.iter().any(|id| id == a.id()));
@@ -114,7 +121,8 @@ async fn own_objects(live: &Live) -> Result<(Installation, Vec<Tenant>), CliErro
             "there is no Installation on this cluster, so nothing says who is a tenant; see: bailey install --help".to_owned(),
         )
     };
-    let found = live.get(at("installations", Some(bailey_api::INSTALLATION_NAME))).await?.ok_or_else(absent)?;
+    let found =
+        live.get(at("installations", Some(bailey_api::INSTALLATION_NAME))).await?.ok_or_else(absent)?;
     let unreadable = |e: serde_json::Error| CliError::internal("cannot read an object of bailey.dev", e);
     let installation = Installation::deserialize(&found).map_err(unreadable)?;
     let mut tenants = Vec::new();
@@ -125,14 +133,14 @@ async fn own_objects(live: &Live) -> Result<(Installation, Vec<Tenant>), CliErro
 }
 
 /// Asks whether the caller may do what verification takes, before anything is sent.
-async fn may_impersonate(live: &Live, targets: &Targets) -> Result<(), CliError> {
+async fn may_impersonate(live: &Live, cast: &Cast) -> Result<(), CliError> {
     let mut needed = Vec::new();
-    for identity in targets.identities() {
+    for identity in cast.identities() {
         needed.extend(impersonation(identity));
     }
-    needed.push(("create", "authorization.k8s.io", "subjectaccessreviews", None, String::new()));
     needed.sort();
     needed.dedup();
+    needed.push(("create", "authorization.k8s.io", "subjectaccessreviews", None, String::new()));
     for (verb, group, resource, namespace, name) in needed {
         let review = json!({
             "apiVersion": "authorization.k8s.io/v1",
@@ -190,9 +198,19 @@ impl Tried {
                 Outcome::NotApplicable => "not-applicable",
                 Outcome::Inconclusive => "inconclusive",
             },
-            by: judgement.rule.map(|rule| rule.strip_prefix("bailey-").map_or(rule.clone(), str::to_owned)),
+            by: (judgement.outcome == Outcome::Blocked).then(|| blocker(attack, judgement.rule)),
             detail: judgement.detail,
         }
+    }
+}
+
+/// What blocked an attack: a rail, a webhook, `rbac`, or that it was accepted and had no effect.
+fn blocker(attack: &Attack, rule: Option<String>) -> String {
+    let asked = attack.definition().verify.steps.iter().all(|step| matches!(step, Check::Review(_)));
+    match rule {
+        Some(rule) => rule.strip_prefix("bailey-").map_or(rule.clone(), str::to_owned),
+        None if asked => "rbac".to_owned(),
+        None => "no effect".to_owned(),
     }
 }
 

@@ -69,7 +69,8 @@ fn actions(policy: &Policy, enforcement: Enforcement) -> Option<Vec<&'static str
         BindingMode::Always => Some(vec!["Deny"]),
         BindingMode::ByEnforcement => Some(by_enforcement),
         BindingMode::OnlyEnforce if enforcement == Enforcement::Enforce => Some(vec!["Deny"]),
-        BindingMode::OnlyEnforce => None,
+        BindingMode::OnlyWarn if enforcement == Enforcement::Warn => Some(vec!["Warn"]),
+        BindingMode::OnlyEnforce | BindingMode::OnlyWarn => None,
     }
 }
 

@@ -48,6 +48,9 @@ pub enum BindingMode {
     Always,
     /// In `Enforce` only.
     OnlyEnforce,
+    /// In `Warn` only, and only to warn: the audit log keeps one finding per request, which must be that of a
+    /// rail that would refuse.
+    OnlyWarn,
 }
 
 /// Where a policy is bound.
@@ -136,6 +139,7 @@ fn parse(file: &str, document: &Value, common: &Value) -> Result<Policy, PolicyE
             None => BindingMode::ByEnforcement,
             Some("Always") => BindingMode::Always,
             Some("OnlyEnforce") => BindingMode::OnlyEnforce,
+            Some("OnlyWarn") => BindingMode::OnlyWarn,
             Some(_) => return Err(missing("bailey.dev/enforcement")),
         },
         place: match annotation("where") {

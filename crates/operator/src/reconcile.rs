@@ -243,10 +243,11 @@ impl Reconciler {
         wanted: &Wanted,
         cluster: &Cluster,
     ) -> Result<Applied, OperatorError> {
-        if snapshot.installation.meta().deletion_timestamp.is_some() {
+        if snapshot.installation.meta().deletion_timestamp.is_none() {
+            self.keep::<Installation>(snapshot.installation.meta()).await?;
+        } else if snapshot.tenants.is_empty() {
             return self.remove_installation(snapshot, cluster).await;
         }
-        self.keep::<Installation>(snapshot.installation.meta()).await?;
         for tenant in snapshot.tenants.iter().filter(|t| t.meta().deletion_timestamp.is_none()) {
             self.keep::<Tenant>(tenant.meta()).await?;
         }
@@ -350,9 +351,6 @@ impl Reconciler {
         snapshot: &Snapshot,
         cluster: &Cluster,
     ) -> Result<Applied, OperatorError> {
-        if !snapshot.tenants.is_empty() {
-            return Ok(Applied::Partly("waits for its tenants to be removed".to_owned()));
-        }
         self.remove(&Some(HashSet::new()), cluster).await?;
         let name = bailey_api::INSTALLATION_NAME;
         self.applier.remove(ObjectKind::Boundary, None, name, None).await?;

@@ -35,13 +35,16 @@ pub fn init(format: LogFormat, filter: Option<&str>) -> Result<(), TelemetryErro
     started.map_err(|source| TelemetryError::Started { source })
 }
 
-/// Writes an error and its sources on one line, the outermost first.
+/// Writes an error and its sources on one line, the outermost first; what a parent already says is left out.
 pub fn report(error: &dyn Error) -> String {
     let mut line = error.to_string();
     let mut next = error.source();
     while let Some(source) = next {
-        line.push_str(": ");
-        line.push_str(&source.to_string());
+        let said = source.to_string();
+        if !line.contains(&said) {
+            line.push_str(": ");
+            line.push_str(&said);
+        }
         next = source.source();
     }
     line
@@ -103,6 +106,20 @@ mod tests {
     #[test]
     fn a_filter_by_target_is_read() {
         assert_eq!(parse("info,bailey_operator=debug").unwrap().to_string(), "bailey_operator=debug,info");
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("outer says inner")]
+    struct Outer(#[source] Inner);
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("inner")]
+    struct Inner(#[source] io::Error);
+
+    #[test]
+    fn a_report_says_each_cause_once() {
+        let error = Outer(Inner(io::Error::other("disk gone")));
+        assert_eq!(report(&error), "outer says inner: disk gone");
     }
 
     #[test]

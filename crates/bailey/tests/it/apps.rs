@@ -42,7 +42,11 @@ async fn real_apps_install_upgrade_and_uninstall_as_a_customer() {
 
         install.apply(&installer, true).await;
         let again = requests_of(&mut cluster, &install).await;
-        assert_eq!(rules_by_request(&requests), rules_by_request(&again), "{app:?}: an upgrade changes no request");
+        assert_eq!(
+            rules_by_request(&requests),
+            rules_by_request(&again),
+            "{app:?}: an upgrade changes no request"
+        );
         install.differs_in_nothing(&installer, true).await;
 
         install.delete(&installer).await;
@@ -73,9 +77,10 @@ impl Install {
             App::SealedSecrets => ("org-acme", chart(vec![])),
             App::ExternalDns => ("org-acme", chart(vec!["provider.name=aws", "policy=upsert-only"])),
             // Its documentation has the reader put the namespace in.
-            App::PrometheusOperator => {
-                ("org-acme", Source::Manifest(manifest().replace("namespace: default", "namespace: org-acme")))
-            }
+            App::PrometheusOperator => (
+                "org-acme",
+                Source::Manifest(manifest().replace("namespace: default", "namespace: org-acme")),
+            ),
         };
         Self { app, namespace, source }
     }
@@ -143,7 +148,14 @@ impl Install {
         let output = as_customer.kubectl(&diff, Some(&text)).await.unwrap();
         assert_eq!((output.code, output.stdout.as_str()), (0, ""), "{:?}: {}", self.app, output.stderr);
         let versions = || async {
-            let get = ["get", "roles,rolebindings", "-n", self.namespace, "-o", "jsonpath={.items[*].metadata.resourceVersion}"];
+            let get = [
+                "get",
+                "roles,rolebindings",
+                "-n",
+                self.namespace,
+                "-o",
+                "jsonpath={.items[*].metadata.resourceVersion}",
+            ];
             as_customer.kubectl(&get, None).await.unwrap().stdout_of_success().unwrap()
         };
         let before = versions().await;
@@ -179,7 +191,8 @@ async fn holds_nothing_dangerous(installer: &Access) {
         let output = installer.kubectl(&[&["auth", "can-i"], question].concat(), None).await.unwrap();
         assert_eq!(output.stdout.trim(), "no", "{question:?} {}", output.stderr);
     }
-    let may = installer.kubectl(&["auth", "can-i", "install", "tenants.bailey.dev/acme"], None).await.unwrap();
+    let may =
+        installer.kubectl(&["auth", "can-i", "install", "tenants.bailey.dev/acme"], None).await.unwrap();
     assert_eq!(may.stdout.trim(), "yes", "{}", may.stderr);
 }
 
@@ -201,7 +214,8 @@ async fn requests_of(cluster: &mut ManagementCluster, install: &Install) -> Vec<
         let items = list["items"].as_array().map(Vec::as_slice).unwrap_or_default();
         items.len() == count && items.iter().all(ready)
     };
-    let list = cluster.until(&["get", "accessrequests", "-n", namespace, "-o", "json"], answered).await.unwrap();
+    let list =
+        cluster.until(&["get", "accessrequests", "-n", namespace, "-o", "json"], answered).await.unwrap();
     list["items"].as_array().unwrap().clone()
 }
 
@@ -243,7 +257,9 @@ async fn accounts_hold_just_what_is_granted(cluster: &ManagementCluster, request
     let client = cluster.plane.admin().client().await.unwrap();
     let accounts: BTreeSet<String> = requests
         .iter()
-        .flat_map(|r| r["status"]["subjects"].as_array().unwrap().iter().map(|s| s.as_str().unwrap().to_owned()))
+        .flat_map(|r| {
+            r["status"]["subjects"].as_array().unwrap().iter().map(|s| s.as_str().unwrap().to_owned())
+        })
         .filter(|s| s.starts_with("sa:"))
         .collect();
     for account in accounts {
@@ -279,14 +295,18 @@ struct Question {
 fn questions(grants: &[&Value]) -> Vec<Question> {
     let mut asked: BTreeSet<(String, String, String, String)> =
         PROBES.iter().map(|(g, r, v)| (g.to_string(), r.to_string(), v.to_string(), String::new())).collect();
-    let strings = |v: &Value| v.as_array().into_iter().flatten().map(|s| s.as_str().unwrap().to_owned()).collect::<Vec<_>>();
+    let strings = |v: &Value| {
+        v.as_array().into_iter().flatten().map(|s| s.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
     for rule in grants.iter().flat_map(|r| r["status"]["requested"].as_array().unwrap()) {
         for group in strings(&rule["apiGroups"]).into_iter().filter(|g| g != "*") {
             for resource in strings(&rule["resources"]).into_iter().filter(|r| r != "*") {
                 for verb in strings(&rule["verbs"]).into_iter().filter(|v| v != "*") {
                     let mut names = strings(&rule["resourceNames"]);
                     names.push(String::new());
-                    asked.extend(names.into_iter().map(|n| (group.clone(), resource.clone(), verb.clone(), n)));
+                    asked.extend(
+                        names.into_iter().map(|n| (group.clone(), resource.clone(), verb.clone(), n)),
+                    );
                 }
             }
         }
@@ -342,9 +362,15 @@ async fn ask(client: &kube::Client, account: &str, question: &Question) -> bool 
         },
     });
     let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-    let reply = bailey_testkit::access::send(client, "POST", path, Some("application/json"), Some(&review.to_string()))
-        .await
-        .unwrap();
+    let reply = bailey_testkit::access::send(
+        client,
+        "POST",
+        path,
+        Some("application/json"),
+        Some(&review.to_string()),
+    )
+    .await
+    .unwrap();
     let answer: Value = serde_json::from_str(&reply.body).unwrap();
     answer["status"]["allowed"].as_bool().unwrap_or_else(|| panic!("{question:?}: {}", reply.body))
 }

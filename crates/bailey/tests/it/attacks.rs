@@ -77,7 +77,13 @@ async fn execute(cast: &Cast, attack: &Attack, nonce: &str) -> Judgement {
 /// The platform's people and controllers are not held by what holds customers.
 async fn the_platform_still_works(cluster: &ManagementCluster) {
     let admin = cluster.plane.admin();
-    let bind = ["create", "clusterrolebinding", "platform-admins", "--clusterrole=cluster-admin", "--group=platform-admins"];
+    let bind = [
+        "create",
+        "clusterrolebinding",
+        "platform-admins",
+        "--clusterrole=cluster-admin",
+        "--group=platform-admins",
+    ];
     admin.kubectl(&bind, None).await.unwrap().stdout_of_success().unwrap();
     let platform = cluster.platform().unwrap();
     for arguments in [
@@ -91,7 +97,10 @@ async fn the_platform_still_works(cluster: &ManagementCluster) {
     // The controllers of kube-system act on it: a ReplicaSet and a Pod appear, a namespace goes.
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
-        let pods = platform.kubectl(&["get", "pods", "-n", "platform-monitoring", "-l", "app=tool", "-o", "name"], None).await.unwrap();
+        let pods = platform
+            .kubectl(&["get", "pods", "-n", "platform-monitoring", "-l", "app=tool", "-o", "name"], None)
+            .await
+            .unwrap();
         let gone = platform.kubectl(&["get", "namespace", "platform-new"], None).await.unwrap();
         if pods.stdout.contains("pod/tool") && !gone.success() {
             return;
@@ -143,7 +152,11 @@ impl RailOff {
                 break;
             }
         }
-        panic!("without rail {} no attack succeeds, so no test shows that it is needed:\n{}", self.rail, tries.join("\n"));
+        panic!(
+            "without rail {} no attack succeeds, so no test shows that it is needed:\n{}",
+            self.rail,
+            tries.join("\n")
+        );
     }
 
     async fn restore(self, cluster: &ManagementCluster) {

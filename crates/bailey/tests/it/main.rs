@@ -11,7 +11,9 @@
 
 mod apps;
 mod attacks;
+mod lifecycle;
 mod roles;
+mod rollout;
 
 use std::path::{Path, PathBuf};
 
@@ -21,10 +23,7 @@ use bailey_testkit::{ManagementCluster, Options};
 const MARKER: &str = "a-value-that-no-customer-may-see";
 
 fn program() -> PathBuf {
-    match std::env::var_os("BAILEY_TEST_PROGRAM") {
-        Some(p) => p.into(),
-        None => Path::new(env!("CARGO_BIN_EXE_bailey")).to_owned(),
-    }
+    Path::new(env!("CARGO_BIN_EXE_bailey")).to_owned()
 }
 
 /// A management cluster as found, without Bailey.

@@ -86,8 +86,12 @@ pub async fn changes(live: &Live, inputs: &Inputs, desired: &[Object]) -> (Vec<C
         changes.push(change);
         unknown.extend(doubt);
     }
-    changes.extend(known.iter().filter(|(key, _)| !keys.contains(key)).filter_map(|(key, object)| gone(key, object)));
-    changes.sort_by(|a, b| (a.action, a.kind, &a.namespace, &a.name).cmp(&(b.action, b.kind, &b.namespace, &b.name)));
+    changes.extend(
+        known.iter().filter(|(key, _)| !keys.contains(key)).filter_map(|(key, object)| gone(key, object)),
+    );
+    changes.sort_by(|a, b| {
+        (a.action, a.kind, &a.namespace, &a.name).cmp(&(b.action, b.kind, &b.namespace, &b.name))
+    });
     (changes, unknown)
 }
 
@@ -214,12 +218,13 @@ fn gone(key: &Key, object: &Value) -> Option<Change> {
     let tenant = labels.remove(TENANT_LABEL);
     let component = labels.remove(COMPONENT_LABEL);
     let action = match kind {
-        ObjectKind::Namespace => {
-            (component.is_some() && tenant.is_some()).then_some(Action::Release)?
-        }
+        ObjectKind::Namespace => (component.is_some() && tenant.is_some()).then_some(Action::Release)?,
         ObjectKind::Boundary => return None,
         ObjectKind::AccessRequest => Action::Remove,
-        ObjectKind::ClusterRole | ObjectKind::ClusterRoleBinding | ObjectKind::Role | ObjectKind::RoleBinding => {
+        ObjectKind::ClusterRole
+        | ObjectKind::ClusterRoleBinding
+        | ObjectKind::Role
+        | ObjectKind::RoleBinding => {
             (component.is_some() && name.starts_with("bailey:")).then_some(Action::Remove)?
         }
         _ => (component.is_some() && name.starts_with("bailey-")).then_some(Action::Remove)?,

@@ -106,8 +106,10 @@ impl Survey<'_> {
         if owner.as_deref() == Some(PLATFORM) || (owner.is_none() && namespace.is_empty()) {
             return;
         }
-        let tenant = owner.and_then(|o| TenantName::new(o).ok()).filter(|t| self.model.tenants.contains_key(t));
-        let is_release = existing.group != "rbac.authorization.k8s.io" && existing.resource != "customresourcedefinitions";
+        let tenant =
+            owner.and_then(|o| TenantName::new(o).ok()).filter(|t| self.model.tenants.contains_key(t));
+        let is_release =
+            existing.group != "rbac.authorization.k8s.io" && existing.resource != "customresourcedefinitions";
         if tenant.is_none() && !is_release {
             return;
         }
@@ -184,14 +186,16 @@ impl Survey<'_> {
         };
         for policy in self.policies.iter().filter(asked) {
             match evaluate(policy, &situation) {
-                Ok(Evaluation::Refused(messages)) => findings.extend(messages.into_iter().map(|message| Finding {
-                    tenant: None,
-                    kind: FindingKind::Refused,
-                    object: name_of(&existing.object),
-                    rail: Some(policy.rail.clone()),
-                    message,
-                    remedy: None,
-                })),
+                Ok(Evaluation::Refused(messages)) => {
+                    findings.extend(messages.into_iter().map(|message| Finding {
+                        tenant: None,
+                        kind: FindingKind::Refused,
+                        object: name_of(&existing.object),
+                        rail: Some(policy.rail.clone()),
+                        message,
+                        remedy: None,
+                    }))
+                }
                 Ok(Evaluation::NotMatched | Evaluation::Passed) => {}
                 Err(error) => {
                     let what = format!("whether {} would be refused", name_of(&existing.object));
@@ -225,16 +229,28 @@ impl Survey<'_> {
         let (message, remedy) = match owner {
             Some(owner) => (
                 format!("its label {TENANT_LABEL} says `{label}`, but it belongs to {}", whose(owner)),
-                "none if that is right: Bailey sets the label; else move the namespace to the other Tenant".to_owned(),
+                "none if that is right: Bailey sets the label; else move the namespace to the other Tenant"
+                    .to_owned(),
             ),
             None => (
-                format!("its label {TENANT_LABEL} says `{label}`, but it is in no Tenant, so it is not bounded"),
-                format!("add it to spec.namespaces of a Tenant, or: kubectl label namespace {name} {TENANT_LABEL}-"),
+                format!(
+                    "its label {TENANT_LABEL} says `{label}`, but it is in no Tenant, so it is not bounded"
+                ),
+                format!(
+                    "add it to spec.namespaces of a Tenant, or: kubectl label namespace {name} {TENANT_LABEL}-"
+                ),
             ),
         };
         let tenant = self.model.tenants.keys().find(|t| t.as_str() == label).map(ToString::to_string);
         let object = format!("Namespace {name}");
-        Some(Finding { tenant, kind: FindingKind::NamespaceLabel, object, rail: None, message, remedy: Some(remedy) })
+        Some(Finding {
+            tenant,
+            kind: FindingKind::NamespaceLabel,
+            object,
+            rail: None,
+            message,
+            remedy: Some(remedy),
+        })
     }
 }
 
@@ -279,7 +295,8 @@ fn unlisted(model: &Model, index: &BoundarySpec, bindings: &[BindingFact]) -> Ve
         }
         for subject in &binding.subjects {
             if let Some(known) = unlisted_subject(subject, binding.namespace.as_deref(), index) {
-                let way = format!("{place} through {} {} ({})", binding.kind.as_str(), binding.name, binding.role);
+                let way =
+                    format!("{place} through {} {} ({})", binding.kind.as_str(), binding.name, binding.role);
                 ways.entry(known).or_default().insert(way);
             }
         }
@@ -296,12 +313,20 @@ fn unlisted(model: &Model, index: &BoundarySpec, bindings: &[BindingFact]) -> Ve
 }
 
 /// How an unlisted subject is shown, and where it would be listed.
-fn unlisted_subject(subject: &Subject, namespace: Option<&str>, index: &BoundarySpec) -> Option<(String, String)> {
+fn unlisted_subject(
+    subject: &Subject,
+    namespace: Option<&str>,
+    index: &BoundarySpec,
+) -> Option<(String, String)> {
     let field = |field: &str, value: &str| {
-        format!("if it is the platform's, add `{value}` to spec.platform.{field} of the Installation; if a customer's, to its Tenant; else remove it from the binding")
+        format!(
+            "if it is the platform's, add `{value}` to spec.platform.{field} of the Installation; if a customer's, to its Tenant; else remove it from the binding"
+        )
     };
     let account = match subject.kind.as_str() {
-        "ServiceAccount" => Some((subject.namespace.as_deref().or(namespace).unwrap_or_default(), subject.name.as_str())),
+        "ServiceAccount" => {
+            Some((subject.namespace.as_deref().or(namespace).unwrap_or_default(), subject.name.as_str()))
+        }
         "User" => subject.name.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split_once(':')),
         _ => None,
     };
@@ -335,3 +360,6 @@ fn writes(rule: &PolicyRule) -> bool {
     let resources = rule.resources.as_deref().unwrap_or_default();
     changes && resources.iter().any(|resource| !HARMLESS.contains(&resource.as_str()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,7 +22,9 @@ pub async fn existing(live: &Live, inputs: &Inputs, model: &Model) -> (Vec<Exist
     let mut found = Vec::new();
     let mut unknown = Vec::new();
     for (group, plural, kind) in RELEASES {
-        let Some(version) = inputs.served.versions.get(&(group.to_owned(), plural.to_owned())) else { continue };
+        let Some(version) = inputs.served.versions.get(&(group.to_owned(), plural.to_owned())) else {
+            continue;
+        };
         match live.list(&path(group, version, plural, None, None)).await {
             Ok(items) => found.extend(items.into_iter().map(|item| entry(group, plural, kind, item))),
             Err(error) => unknown.push(Unknown::new(format!("{plural}.{group}"), &error)),

@@ -81,7 +81,18 @@ pub async fn load(live: &Live, files: &[PathBuf]) -> Result<Inputs, CliError> {
     let (rbac, unreadable) = Rbac::read(&rbac_objects);
     unknown.extend(unreadable.into_iter().map(|why| Unknown { what: "a role or binding".to_owned(), why }));
     let facts = facts(&namespaces, &crds);
-    Ok(Inputs { installation, tenants, facts, served, namespaces, crds, rbac, rbac_objects, requests, unknown })
+    Ok(Inputs {
+        installation,
+        tenants,
+        facts,
+        served,
+        namespaces,
+        crds,
+        rbac,
+        rbac_objects,
+        requests,
+        unknown,
+    })
 }
 
 fn facts(namespaces: &[Value], crds: &[Value]) -> Facts {
@@ -168,14 +179,16 @@ async fn as_applied<K: DeserializeOwned + kube::Resource>(
         // The kind is not installed yet.
         Err(error) if error.status() == Some(404) => raw,
         Err(error) if matches!(error.status(), Some(400 | 422)) => {
-            return Err(manifest.error(format!("is refused: {}", report(&error))));
+            let LiveError::Refused { message, .. } = error else { return Err(error.into()) };
+            return Err(manifest.error(format!("is refused: {message}")));
         }
         Err(error) => {
             unknown.push(Unknown::new(format!("whether {} is accepted", manifest.name()), &error));
             raw
         }
     };
-    let mut object = K::deserialize(&kept).map_err(|error| manifest.error(format!("cannot be read: {error}")))?;
+    let mut object =
+        K::deserialize(&kept).map_err(|error| manifest.error(format!("cannot be read: {error}")))?;
     // What is applied now is younger than all that exists.
     object.meta_mut().creation_timestamp.get_or_insert_with(|| Time(k8s_openapi::jiff::Timestamp::now()));
     Ok(object)

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use bailey_api::{
-    AccessRequest, ApprovedRule, BindingKind, COMPONENT_LABEL, NamespaceName, REQUESTED_AGGREGATION, REQUESTED_ROLE,
-    REQUESTED_RULES, SCOPED_ROLE, TENANT_LABEL, TenantName,
+    AccessRequest, ApprovedRule, BindingKind, COMPONENT_LABEL, NamespaceName, REQUESTED_AGGREGATION,
+    REQUESTED_ROLE, REQUESTED_RULES, SCOPED_ROLE, TENANT_LABEL, TenantName,
 };
 use bailey_guardrails::{BindingFact, Model, RequestedBinding, RoleSource, requested_rules};
 use k8s_openapi::api::rbac::v1::{PolicyRule, Subject};
@@ -72,7 +72,12 @@ impl Rbac {
         scoped.filter_map(|binding| self.request(binding, model, requests)).collect()
     }
 
-    fn request(&self, binding: &Binding, model: &Model, requests: &[AccessRequest]) -> Option<RequestedBinding> {
+    fn request(
+        &self,
+        binding: &Binding,
+        model: &Model,
+        requests: &[AccessRequest],
+    ) -> Option<RequestedBinding> {
         let owner = match &binding.namespace {
             Some(namespace) => model.namespace_owner(namespace)?,
             None => binding.labels.get(TENANT_LABEL)?,
@@ -93,10 +98,11 @@ impl Rbac {
 
     fn rules(&self, asked: &str, namespace: Option<&str>, tenant: &str) -> Result<Vec<PolicyRule>, String> {
         let (kind, name) = asked.split_once('/').unwrap_or(("ClusterRole", asked));
-        let source = self
-            .role(kind, name, namespace)
-            .ok_or_else(|| format!("{kind} `{name}` does not exist, so nothing is known of what it asks for"))?;
-        let own = self.cluster_roles.values().filter(|r| r.labels.get(TENANT_LABEL).is_some_and(|t| t == tenant));
+        let source = self.role(kind, name, namespace).ok_or_else(|| {
+            format!("{kind} `{name}` does not exist, so nothing is known of what it asks for")
+        })?;
+        let own =
+            self.cluster_roles.values().filter(|r| r.labels.get(TENANT_LABEL).is_some_and(|t| t == tenant));
         requested_rules(source, &own.cloned().collect::<Vec<_>>())
     }
 

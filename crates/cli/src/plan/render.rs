@@ -1,16 +1,23 @@
 //! A plan in the forms that people and programs read.
 
+use super::Plan;
 use super::changes::{Action, Change};
 use super::enforce::{Finding, FindingKind, Readiness};
-use super::Plan;
 use crate::CliError;
 use crate::output::{Format, Screen, Tone, count, json, markdown_row, yaml};
 
-pub(super) fn render(plan: &Plan, format: Format, summary: bool, screen: &Screen) -> Result<String, CliError> {
+pub(super) fn render(
+    plan: &Plan,
+    format: Format,
+    summary: bool,
+    screen: &Screen,
+) -> Result<String, CliError> {
     Ok(match format {
         Format::Json => json(plan)?,
         Format::Yaml => yaml(plan)?,
-        Format::Name => plan.changes.iter().map(|c| format!("{}/{}\n", c.kind.to_lowercase(), c.path())).collect(),
+        Format::Name => {
+            plan.changes.iter().map(|c| format!("{}/{}\n", c.kind.to_lowercase(), c.path())).collect()
+        }
         Format::Markdown => markdown(plan, summary),
         _ => table(plan, summary, screen),
     })
@@ -122,7 +129,7 @@ fn groups(findings: &[Finding], screen: &Screen) -> String {
         text.push_str(&format!("  {}\n", screen.paint(Tone::Notice, &finding.object)));
         text.push_str(&screen.wrap(4, &finding.message));
         if let Some(remedy) = &finding.remedy {
-            text.push_str(&screen.wrap(4, &format!("-> {remedy}")));
+            text.push_str(&screen.arrow(4, remedy));
         }
     }
     if !findings.is_empty() {
@@ -175,7 +182,11 @@ fn markdown(plan: &Plan, summary: bool) -> String {
         text.push_str(&markdown_row(&["Action", "Kind", "Name"]));
         text.push_str(&markdown_row(&["---", "---", "---"]));
         for change in &plan.changes {
-            text.push_str(&markdown_row(&[verb(change.action), change.kind, &format!("`{}`", change.path())]));
+            text.push_str(&markdown_row(&[
+                verb(change.action),
+                change.kind,
+                &format!("`{}`", change.path()),
+            ]));
         }
         text.push('\n');
         for change in &plan.changes {
@@ -186,7 +197,10 @@ fn markdown(plan: &Plan, summary: bool) -> String {
         }
     }
     for problem in &plan.problems {
-        text.push_str(&format!("- **error**: tenant `{}`, `{}`: {}\n", problem.tenant, problem.field, problem.message));
+        text.push_str(&format!(
+            "- **error**: tenant `{}`, `{}`: {}\n",
+            problem.tenant, problem.field, problem.message
+        ));
     }
     if let Some(readiness) = &plan.enforce {
         text.push_str("\n### Before Enforce\n\n");
@@ -235,3 +249,6 @@ fn tone(action: Action) -> Tone {
         Action::Unchanged => Tone::Faint,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,7 +17,9 @@ pub(super) fn render(
     Ok(match format {
         Format::Json => json(document)?,
         Format::Yaml => yaml(document)?,
-        Format::Name => requests.iter().map(|r| format!("accessrequest/{}/{}\n", namespace(r), name(r))).collect(),
+        Format::Name => {
+            requests.iter().map(|r| format!("accessrequest/{}/{}\n", namespace(r), name(r))).collect()
+        }
         Format::Markdown => markdown(requests, explain),
         _ if explain => requests.iter().map(|r| explained(r, screen)).collect::<Vec<_>>().join("\n"),
         _ if requests.is_empty() => String::new(),
@@ -46,7 +48,13 @@ fn table(requests: &[AccessRequest], wide: bool, screen: &Screen) -> String {
     let row = |request: &AccessRequest| {
         let counts = request.status.clone().unwrap_or_default();
         let (reason, message, ready) = status(request);
-        let tone = if !ready { Tone::Bad } else if counts.refused_count > 0 { Tone::Notice } else { Tone::Good };
+        let tone = if !ready {
+            Tone::Bad
+        } else if counts.refused_count > 0 {
+            Tone::Notice
+        } else {
+            Tone::Good
+        };
         let binding = &request.spec.binding;
         let binding_text =
             if wide { format!("{}/{}", binding.kind.as_str(), binding.name) } else { binding.name.clone() };
@@ -67,7 +75,8 @@ fn table(requests: &[AccessRequest], wide: bool, screen: &Screen) -> String {
         }
         row
     };
-    let mut header = vec!["NAMESPACE", "NAME", "TENANT", "BINDING", "REQUESTED", "GRANTED", "REFUSED", "STATUS"];
+    let mut header =
+        vec!["NAMESPACE", "NAME", "TENANT", "BINDING", "REQUESTED", "GRANTED", "REFUSED", "STATUS"];
     if wide {
         header.extend(["APPROVED", "SUBJECTS", "MESSAGE"]);
     }
@@ -109,13 +118,13 @@ fn explained(request: &AccessRequest, screen: &Screen) -> String {
     }
     text.push_str(&heading(screen, "Refused", state.refused.len()));
     for (index, refused) in state.refused.iter().enumerate() {
-        let what = refused.rule.as_ref().map(rule_text).unwrap_or_default();
+        let what = refused.rule.as_ref().map(|rule| format!(": {}", rule_text(rule))).unwrap_or_default();
         let from = refused.request.map(|n| format!(" (from {})", n + 1)).unwrap_or_default();
-        let first = format!("{}: {what}{from}", refused.reason.as_str());
+        let first = format!("{}{what}{from}", refused.reason.as_str());
         text.push_str(&numbered(screen, index + 1, &first, Some(Tone::Notice)));
         text.push_str(&screen.wrap(6, &refused.message));
         if !refused.remedy.is_empty() {
-            text.push_str(&screen.wrap(6, &format!("-> {}", refused.remedy)));
+            text.push_str(&screen.arrow(6, &refused.remedy));
         }
     }
     if !request.spec.approved.is_empty() {
@@ -155,7 +164,8 @@ pub(super) fn approved_text(rule: &ApprovedRule) -> String {
         return format!("{verbs} on {}", rule.non_resource_urls.join(", "));
     }
     let resources = rule.resources.join(", ");
-    let groups: Vec<_> = rule.api_groups.iter().map(|g| if g.is_empty() { "core" } else { g.as_str() }).collect();
+    let groups: Vec<_> =
+        rule.api_groups.iter().map(|g| if g.is_empty() { "core" } else { g.as_str() }).collect();
     let of = if groups == ["core"] { String::new() } else { format!(" of {}", groups.join(", ")) };
     let named = if rule.resource_names.is_empty() {
         String::new()
@@ -166,8 +176,16 @@ pub(super) fn approved_text(rule: &ApprovedRule) -> String {
 }
 
 fn markdown(requests: &[AccessRequest], explain: bool) -> String {
-    let mut text =
-        markdown_row(&["Namespace", "Name", "Tenant", "Binding", "Requested", "Granted", "Refused", "Status"]);
+    let mut text = markdown_row(&[
+        "Namespace",
+        "Name",
+        "Tenant",
+        "Binding",
+        "Requested",
+        "Granted",
+        "Refused",
+        "Status",
+    ]);
     text.push_str(&markdown_row(&["---"; 8]));
     for request in requests {
         let counts = request.status.clone().unwrap_or_default();
@@ -186,9 +204,9 @@ fn markdown(requests: &[AccessRequest], explain: bool) -> String {
         let state = request.status.clone().unwrap_or_default();
         text.push_str("\n### Refused\n\n");
         for refused in &state.refused {
-            let what = refused.rule.as_ref().map(rule_text).unwrap_or_default();
+            let what = refused.rule.as_ref().map(|rule| format!(" {}", rule_text(rule))).unwrap_or_default();
             text.push_str(&format!(
-                "1. **{}** {what}: {}. {}\n",
+                "1. **{}**{what}: {} → {}\n",
                 refused.reason.as_str(),
                 refused.message,
                 refused.remedy
@@ -197,3 +215,6 @@ fn markdown(requests: &[AccessRequest], explain: bool) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

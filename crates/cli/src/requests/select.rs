@@ -24,8 +24,8 @@ pub struct Choice {
 /// A refused part that is not approved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
-    /// Its number, from 1.
-    pub number: usize,
+    /// Its number, from 1, where it is a refused part.
+    pub number: Option<usize>,
     pub why: String,
     /// Whether nothing is missing because of it.
     pub harmless: bool,
@@ -54,22 +54,45 @@ pub fn approve(request: &AccessRequest, selection: &Selection) -> Result<Choice,
         matched = true;
         match possible(part, narrowed) {
             Ok(rule) if request.spec.approved.contains(&rule) || choice.add.contains(&rule) => {
-                choice.skipped.push(Skipped { number, why: "approved already".to_owned(), harmless: true });
+                choice.skipped.push(Skipped {
+                    number: Some(number),
+                    why: "approved already".to_owned(),
+                    harmless: true,
+                });
             }
             Ok(rule) => choice.add.push(rule),
             Err(why) => {
                 let harmless = matches!(part.reason, RefusalReason::NotServed | RefusalReason::UnknownVerb);
-                choice.skipped.push(Skipped { number, why, harmless });
+                choice.skipped.push(Skipped { number: Some(number), why, harmless });
             }
         }
     }
     match selection {
+        Selection::Resource { resource, verbs } if !matched && is_approved(request, resource, verbs) => {
+            let why = "approved already".to_owned();
+            Ok(Choice { add: Vec::new(), skipped: vec![Skipped { number: None, why, harmless: true }] })
+        }
         Selection::Resource { resource, verbs } if !matched => {
             let verbs = if verbs.is_empty() { String::new() } else { format!("{} on ", verbs.join(", ")) };
-            Err(format!("{verbs}`{resource}` is not refused; see the refused parts with: bailey requests NAME"))
+            Err(format!(
+                "{verbs}`{resource}` is not refused; see the refused parts with: bailey requests NAME"
+            ))
         }
         _ => Ok(choice),
     }
+}
+
+/// Whether an approval already names this resource with all of these verbs.
+fn is_approved(request: &AccessRequest, resource: &str, verbs: &[String]) -> bool {
+    request.spec.approved.iter().any(|rule| {
+        let named = |group: &String| rule.resources.iter().any(|name| is_named(group, name, resource));
+        rule.api_groups.iter().any(named) && verbs.iter().all(|verb| rule.verbs.contains(verb))
+    })
+}
+
+/// Whether a group and a resource are meant by `RESOURCE.GROUP`.
+fn is_named(group: &str, name: &str, wanted: &str) -> bool {
+    if group.is_empty() { name == wanted } else { format!("{name}.{group}") == wanted }
 }
 
 /// What of a refused part concerns one resource and these verbs.
@@ -80,9 +103,7 @@ fn narrow(part: &RefusedRule, resource: &str, verbs: &[String]) -> Option<Policy
         .iter()
         .flatten()
         .flat_map(|group| rule.resources.iter().flatten().map(move |resource| (group, resource)));
-    let (group, name) = pairs.find(|(group, name)| {
-        if group.is_empty() { *name == resource } else { format!("{name}.{group}") == resource }
-    })?;
+    let (group, name) = pairs.find(|(group, name)| is_named(group, name, resource))?;
     let kept: Vec<_> = rule.verbs.iter().filter(|v| verbs.is_empty() || verbs.contains(v)).cloned().collect();
     (!kept.is_empty()).then(|| PolicyRule {
         api_groups: Some(vec![group.clone()]),
@@ -96,14 +117,20 @@ fn narrow(part: &RefusedRule, resource: &str, verbs: &[String]) -> Option<Policy
 /// The approval of a refused part, or why there is none.
 fn possible(part: &RefusedRule, rule: Option<PolicyRule>) -> Result<ApprovedRule, String> {
     let rule = match (part.reason, rule) {
-        (RefusalReason::ClusterScoped | RefusalReason::ProtectedKind | RefusalReason::NonResourceUrl, Some(rule)) => rule,
+        (
+            RefusalReason::ClusterScoped | RefusalReason::ProtectedKind | RefusalReason::NonResourceUrl,
+            Some(rule),
+        ) => rule,
         _ => return Err(format!("{}: {}", part.message, part.remedy)),
     };
     let list = |names: &Option<Vec<String>>| names.clone().unwrap_or_default();
     let (groups, resources) = (list(&rule.api_groups), list(&rule.resources));
     let is_pattern = |names: &[String]| names.iter().any(|name| name == "*");
     if is_pattern(&groups) || is_pattern(&resources) || is_pattern(&rule.verbs) {
-        return Err("asks for `*`, which cannot be approved; approve single resources with --resource and --verb".to_owned());
+        return Err(
+            "asks for `*`, which cannot be approved; approve single resources with --resource and --verb"
+                .to_owned(),
+        );
     }
     Ok(ApprovedRule {
         api_groups: groups,
@@ -125,7 +152,11 @@ pub fn revoke(
     }
     let (mut kept, mut removed) = (Vec::new(), Vec::new());
     for (number, rule) in approved.iter().enumerate().map(|(i, rule)| (i + 1, rule.clone())) {
-        if numbers.is_none_or(|numbers| numbers.contains(&number)) { removed.push(rule) } else { kept.push(rule) }
+        if numbers.is_none_or(|numbers| numbers.contains(&number)) {
+            removed.push(rule)
+        } else {
+            kept.push(rule)
+        }
     }
     Ok((kept, removed))
 }

@@ -26,8 +26,12 @@ pub fn objection(request: &Request) -> Option<&'static str> {
 /// Whether nothing looks into the answer of a step, so that it need not be read.
 pub fn is_unread(verify: &Verify, step: usize) -> bool {
     let of_step = verify.success.iter().filter(|condition| condition.step == step);
-    let request = verify.steps.get(step.saturating_sub(1)).is_some_and(|check| matches!(check, Check::Request(_)));
-    request && of_step.into_iter().all(|condition| matches!(condition.holds, Holds::Accepted(_) | Holds::Authorized(_)))
+    let request =
+        verify.steps.get(step.saturating_sub(1)).is_some_and(|check| matches!(check, Check::Request(_)));
+    request
+        && of_step
+            .into_iter()
+            .all(|condition| matches!(condition.holds, Holds::Accepted(_) | Holds::Authorized(_)))
 }
 
 #[cfg(test)]
@@ -50,7 +54,10 @@ mod tests {
             (json!({"method": "PATCH", "path": secret, "query": {"dryRun": "All"}}), true),
             (json!({"method": "DELETE", "path": secret, "query": {"dryRun": "All"}}), true),
             (json!({"method": "DELETE", "path": secret, "query": {"dryRun": "All"}, "body": {}}), false),
-            (json!({"method": "DELETE", "path": secret, "query": {"dryRun": "All"}, "body": {"dryRun": ["All"]}}), true),
+            (
+                json!({"method": "DELETE", "path": secret, "query": {"dryRun": "All"}, "body": {"dryRun": ["All"]}}),
+                true,
+            ),
             (json!({"method": "POST", "path": "/api/v1/namespaces/a/pods/web-0/exec"}), false),
             (json!({"method": "POST", "path": "/api/v1/namespaces/a/pods/absent-x/exec"}), true),
         ] {

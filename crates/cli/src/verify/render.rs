@@ -6,7 +6,11 @@ use super::{Tried, Verification};
 use crate::CliError;
 use crate::output::{Format, Screen, Tone, count, json, markdown_row, yaml};
 
-pub(super) fn render(verification: &Verification, format: Format, screen: &Screen) -> Result<String, CliError> {
+pub(super) fn render(
+    verification: &Verification,
+    format: Format,
+    screen: &Screen,
+) -> Result<String, CliError> {
     Ok(match format {
         Format::Json => json(verification)?,
         Format::Yaml => yaml(verification)?,
@@ -84,7 +88,8 @@ fn closing(verification: &Verification) -> String {
         }
     }
     let all = count(verification.attacks.len(), "attack", "attacks");
-    let mut text = format!("{all}: {} (enforcement {})\n", parts.join(", "), verification.enforcement.as_str());
+    let mut text =
+        format!("{all}: {} (enforcement {})\n", parts.join(", "), verification.enforcement.as_str());
     if verification.enforcement != bailey_api::Enforcement::Enforce {
         text.push_str("Rails refuse in Enforce only; see what that would mean with: bailey plan --enforce\n");
     }
@@ -92,7 +97,7 @@ fn closing(verification: &Verification) -> String {
 }
 
 fn shown(outcome: &str) -> &str {
-    if outcome == "not-applicable" { "not applicable" } else { outcome }
+    if outcome == "not-applicable" { "n/a" } else { outcome }
 }
 
 fn tone(outcome: &str) -> Tone {

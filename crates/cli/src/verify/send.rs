@@ -35,8 +35,11 @@ pub async fn all(live: &Live, targets: &Targets, attacks: &[Attack]) -> Result<V
 }
 
 fn progress(length: usize) -> ProgressBar {
-    let target =
-        if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let target = if std::io::stderr().is_terminal() {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
     let bar = ProgressBar::with_draw_target(u64::try_from(length).ok(), target);
     match ProgressStyle::with_template("trying attacks {bar:30} {pos}/{len}") {
         Ok(style) => bar.with_style(style),
@@ -52,7 +55,7 @@ async fn one(live: &Live, targets: &Targets, attack: &Attack, number: usize) -> 
         Tried::new(attack, Judgement { outcome: Outcome::NotApplicable, detail, rule: None })
     };
     let actor = attack.definition().actor;
-    let Some(identity) = targets.actor(actor) else {
+    let Some(identity) = targets.cast.actor(actor) else {
         return Ok(not_applicable(lacks(actor)));
     };
     if let Some(missing) = targets.missing(&rendered) {
@@ -74,7 +77,9 @@ fn lacks(actor: Actor) -> String {
     match actor {
         Actor::Installer => "the Tenant names no installer and no install account".to_owned(),
         Actor::Developer => "the Tenant names no developer and no control account".to_owned(),
-        Actor::Automation => "the Tenant names no ServiceAccount, and none called `automation` exists".to_owned(),
+        Actor::Automation => {
+            "the Tenant names no ServiceAccount, and none called `automation` exists".to_owned()
+        }
     }
 }
 
@@ -83,7 +88,11 @@ enum NotSent {
     Failed(LiveError),
 }
 
-async fn answers(live: &Live, attack: &RenderedAttack, identity: &Identity) -> Result<Vec<Response>, NotSent> {
+async fn answers(
+    live: &Live,
+    attack: &RenderedAttack,
+    identity: &Identity,
+) -> Result<Vec<Response>, NotSent> {
     let verify = &attack.definition().verify;
     let mut responses = Vec::new();
     for (index, check) in verify.steps.iter().enumerate() {

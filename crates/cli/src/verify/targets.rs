@@ -22,6 +22,12 @@ const NAMESPACES_MAX: usize = 30;
 #[derive(Debug, Clone)]
 pub struct Targets {
     pub bindings: Bindings,
+    pub cast: Cast,
+}
+
+/// Who attacks: an identity for each actor that the tenant has.
+#[derive(Debug, Clone)]
+pub struct Cast {
     installer: Option<Identity>,
     developer: Option<Identity>,
     automation: Option<Identity>,
@@ -47,7 +53,22 @@ pub struct Shown {
     pub other_namespace: String,
 }
 
-impl Targets {
+impl Cast {
+    /// The identities that the Tenant names, or that exist in its namespaces.
+    pub async fn of(live: &Live, tenant: &Tenant, overrides: &TargetArguments) -> Result<Self, CliError> {
+        let set = |listed: &SubjectSet, accounts: &[ServiceAccountRef]| {
+            let mut set = listed.clone();
+            set.service_accounts.extend(accounts.iter().cloned());
+            actors::first(&set, "bailey-verify")
+        };
+        let spec = &tenant.spec;
+        Ok(Self {
+            installer: set(&spec.subjects.installers, &spec.install.accounts),
+            developer: set(&spec.subjects.developers, &spec.install.control_accounts),
+            automation: automation(live, tenant, &accounts(tenant), overrides).await?,
+        })
+    }
+
     /// The identity of an actor, if the tenant has one.
     pub fn actor(&self, actor: Actor) -> Option<&Identity> {
         match actor {
@@ -61,7 +82,9 @@ impl Targets {
     pub fn identities(&self) -> impl Iterator<Item = &Identity> {
         [&self.installer, &self.developer, &self.automation].into_iter().flatten()
     }
+}
 
+impl Targets {
     /// Why an attack has nothing to aim at, if so.
     pub fn missing(&self, attack: &RenderedAttack) -> Option<String> {
         let steps = format!("{:?}", attack.definition().verify);
@@ -80,13 +103,15 @@ impl Targets {
 
     /// The targets as they are shown.
     pub fn shown(&self) -> Shown {
-        let who = |identity: &Option<Identity>| identity.as_ref().map_or("none".to_owned(), |i| i.subject.clone());
+        let who =
+            |identity: &Option<Identity>| identity.as_ref().map_or("none".to_owned(), |i| i.subject.clone());
         let b = &self.bindings;
-        let known = |value: &str| if value.starts_with(ABSENT) { "none".to_owned() } else { value.to_owned() };
+        let known =
+            |value: &str| if value.starts_with(ABSENT) { "none".to_owned() } else { value.to_owned() };
         Shown {
-            installer: who(&self.installer),
-            developer: who(&self.developer),
-            automation: who(&self.automation),
+            installer: who(&self.cast.installer),
+            developer: who(&self.cast.developer),
+            automation: who(&self.cast.automation),
             tenant_namespace: known(&b.tenant_namespace),
             app_namespace: known(&b.tenant_app_namespace),
             platform_namespace: known(&b.platform_namespace),
@@ -109,12 +134,12 @@ pub async fn choose(
     tenant: &Tenant,
     tenants: &[Tenant],
     overrides: &TargetArguments,
+    cast: Cast,
 ) -> Result<Targets, CliError> {
     let name = tenant.metadata.name.clone().unwrap_or_default();
-    let accounts = accounts(tenant);
-    let automation = automation(live, tenant, &accounts, overrides).await?;
     let first = tenant.spec.namespaces.first().map(ToString::to_string).unwrap_or_default();
-    let of_automation = automation.as_ref().and_then(|i| i.account()).map(|(namespace, _)| namespace.to_owned());
+    let of_automation =
+        cast.automation.as_ref().and_then(|i| i.account()).map(|(namespace, _)| namespace.to_owned());
     let tenant_namespace = overrides.tenant_namespace.clone().or(of_automation).unwrap_or(first);
     let mut own = tenant.spec.namespaces.iter().map(ToString::to_string);
     let app = own.find(|n| n.contains("argo")).or_else(|| own.next_back());
@@ -124,18 +149,25 @@ pub async fn choose(
     };
     let absent = |what: &str| format!("{ABSENT}{what}");
     let other_subjects = other.map(|t| &t.spec.subjects);
-    let other_group = other_subjects
-        .and_then(|s| s.installers.groups.first().or(s.developers.groups.first()).or(s.viewers.groups.first()));
+    let other_group = other_subjects.and_then(|s| {
+        s.installers.groups.first().or(s.developers.groups.first()).or(s.viewers.groups.first())
+    });
     let place = platform_place(live, installation, overrides).await?;
     let platform = &installation.spec.platform;
     let bindings = Bindings {
         tenant: name,
-        tenant_app_namespace: overrides.app_namespace.clone().or(app).unwrap_or_else(|| tenant_namespace.clone()),
+        tenant_app_namespace: overrides
+            .app_namespace
+            .clone()
+            .or(app)
+            .unwrap_or_else(|| tenant_namespace.clone()),
         tenant_namespace,
         tenant_group: tenant.spec.subjects.installers.groups.first().cloned().unwrap_or_default(),
         tenant_developers: tenant.spec.subjects.developers.groups.first().cloned().unwrap_or_default(),
         // A label may name a tenant that does not exist, so those attacks need none.
-        other_tenant: other.and_then(|t| t.metadata.name.clone()).unwrap_or_else(|| "another-tenant".to_owned()),
+        other_tenant: other
+            .and_then(|t| t.metadata.name.clone())
+            .unwrap_or_else(|| "another-tenant".to_owned()),
         other_namespace: other
             .and_then(|t| t.spec.namespaces.first())
             .map_or_else(|| absent("other"), ToString::to_string),
@@ -143,7 +175,7 @@ pub async fn choose(
         platform_secret: place.secret.unwrap_or_else(|| absent("secret")),
         platform_account: place.account.unwrap_or_else(|| absent("account")),
         platform_pod: place.pod.unwrap_or_else(|| absent("pod")),
-        platform_deployer_namespace: deployer(live, installation, overrides, &place.namespace).await?,
+        platform_deployer_namespace: deployer(live, installation, overrides, &place.namespace).await,
         platform_namespace: place.namespace,
         platform_user: overrides
             .platform_user
@@ -155,18 +187,7 @@ pub async fn choose(
         marker: format!("never-sent-{}", nonce()),
         nonce: nonce(),
     };
-    let person = "bailey-verify";
-    let set = |listed: &SubjectSet, accounts: &[ServiceAccountRef]| {
-        let mut set = listed.clone();
-        set.service_accounts.extend(accounts.iter().cloned());
-        actors::first(&set, person)
-    };
-    Ok(Targets {
-        bindings,
-        installer: set(&tenant.spec.subjects.installers, &tenant.spec.install.accounts),
-        developer: set(&tenant.spec.subjects.developers, &tenant.spec.install.control_accounts),
-        automation,
-    })
+    Ok(Targets { bindings, cast })
 }
 
 /// All accounts that the Tenant names, those with most rights first.
@@ -185,7 +206,8 @@ async fn automation(
     accounts: &[ServiceAccountRef],
     overrides: &TargetArguments,
 ) -> Result<Option<Identity>, CliError> {
-    let fits = |namespace: &str| overrides.tenant_namespace.as_deref().is_none_or(|wanted| wanted == namespace);
+    let fits =
+        |namespace: &str| overrides.tenant_namespace.as_deref().is_none_or(|wanted| wanted == namespace);
     if let Some(account) = accounts.iter().find(|a| fits(a.namespace())) {
         return Ok(Some(actors::service_account(account.namespace(), account.name())));
     }
@@ -229,12 +251,18 @@ async fn platform_place(
     };
     let mut best = Place::default();
     for namespace in candidates {
-        let listed = async |plural| live.list_names(&path("", "v1", plural, Some(&namespace), None)).await;
-        let first = |names: Vec<String>| names.iter().find(|n| *n != "default").or(names.first()).cloned();
+        let one = async |plural, given: &Option<String>| match given {
+            Some(name) => Ok(Some(name.clone())),
+            None => {
+                let names = live.list_names(&path("", "v1", plural, Some(&namespace), None)).await?;
+                let first = names.iter().find(|name| *name != "default").or(names.first()).cloned();
+                Ok::<_, CliError>(first)
+            }
+        };
         let place = Place {
-            secret: overrides.platform_secret.clone().or(first(listed("secrets").await?)),
-            account: overrides.platform_account.clone().or(first(listed("serviceaccounts").await?)),
-            pod: overrides.platform_pod.clone().or(first(listed("pods").await?)),
+            secret: one("secrets", &overrides.platform_secret).await?,
+            account: one("serviceaccounts", &overrides.platform_account).await?,
+            pod: one("pods", &overrides.platform_pod).await?,
             namespace: namespace.clone(),
         };
         if best.namespace.is_empty() || place.score() > best.score() {
@@ -248,30 +276,30 @@ async fn platform_place(
 }
 
 /// The namespace where the platform's own releases or the cluster's kubeconfig are.
+///
+/// Only the better choice: what may not be listed does not count.
 async fn deployer(
     live: &Live,
     installation: &Installation,
     overrides: &TargetArguments,
     fallback: &str,
-) -> Result<String, CliError> {
+) -> String {
     if let Some(namespace) = &overrides.deployer_namespace {
-        return Ok(namespace.clone());
+        return namespace.clone();
     }
     let kubeconfig = format!("{}-kubeconfig", installation.spec.management_cluster.name);
     for namespace in platform_namespaces(installation) {
-        let secrets = live.list_names(&path("", "v1", "secrets", Some(&namespace), None)).await?;
-        if secrets.contains(&kubeconfig) {
-            return Ok(namespace);
-        }
-        for (group, version, plural) in
-            [("helm.toolkit.fluxcd.io", "v2", "helmreleases"), ("kustomize.toolkit.fluxcd.io", "v1", "kustomizations")]
+        let named = async |group, version, plural| {
+            live.list_names(&path(group, version, plural, Some(&namespace), None)).await.unwrap_or_default()
+        };
+        if named("", "v1", "secrets").await.contains(&kubeconfig)
+            || !named("helm.toolkit.fluxcd.io", "v2", "helmreleases").await.is_empty()
+            || !named("kustomize.toolkit.fluxcd.io", "v1", "kustomizations").await.is_empty()
         {
-            if !live.list_metadata(&path(group, version, plural, Some(&namespace), None)).await?.is_empty() {
-                return Ok(namespace);
-            }
+            return namespace;
         }
     }
-    Ok(fallback.to_owned())
+    fallback.to_owned()
 }
 
 /// A ClusterRole that is the platform's own rather than Kubernetes' or Bailey's.
@@ -279,9 +307,11 @@ async fn platform_role(live: &Live, overrides: &TargetArguments) -> Result<Strin
     if let Some(name) = &overrides.platform_cluster_role {
         return Ok(name.clone());
     }
-    let roles = live.list_metadata(&path("rbac.authorization.k8s.io", "v1", "clusterroles", None, None)).await?;
+    let roles =
+        live.list_metadata(&path("rbac.authorization.k8s.io", "v1", "clusterroles", None, None)).await?;
     let built_in = ["admin", "cluster-admin", "edit", "view"];
-    let own = |name: &str| !name.starts_with("system:") && !name.starts_with("bailey") && !built_in.contains(&name);
+    let own =
+        |name: &str| !name.starts_with("system:") && !name.starts_with("bailey") && !built_in.contains(&name);
     let platforms = roles.iter().filter(|role| !map(role, "/metadata/labels").contains_key(TENANT_LABEL));
     let found = platforms.map(|role| text(role, "/metadata/name")).find(|name| own(name));
     Ok(found.unwrap_or_else(|| "cluster-admin".to_owned()))

@@ -73,7 +73,8 @@ fn a_case_file_belongs_to_a_policy() {
 
 #[test]
 fn the_answer_replaces_each_question_to_the_authorizer() {
-    let text = "a || authorizer.group('').check('get').allowed() && authorizer.path('/').check('x').allowed()";
+    let text =
+        "a || authorizer.group('').check('get').allowed() && authorizer.path('/').check('x').allowed()";
     assert_eq!(answer_authorizer(text, true), "a || true && true");
     assert_eq!(answer_authorizer(text, false), "a || false && false");
 }

@@ -40,3 +40,12 @@ fn no_expression_asks_the_authorizer_more_than_twice() {
         }
     }
 }
+
+#[test]
+fn no_policy_matches_by_name() {
+    // A deletecollection has no name, so it would pass a rule with resourceNames.
+    for policy in policies().unwrap() {
+        let rules = policy.spec["matchConstraints"]["resourceRules"].as_array().unwrap();
+        assert!(rules.iter().all(|rule| rule.get("resourceNames").is_none()), "{}", policy.name);
+    }
+}

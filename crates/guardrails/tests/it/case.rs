@@ -1,4 +1,5 @@
 //! A policy's cases: requests, and what the policy says of them. Read from `policies/cases`.
+#![allow(dead_code, reason = "the two harnesses that share this use different parts of it")]
 
 use std::{fs, path::PathBuf};
 

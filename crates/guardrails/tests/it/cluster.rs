@@ -7,7 +7,7 @@ use bailey_guardrails::{
     Desired, Discovery, Facts, NamespaceFact, Object, ObjectKind, Policy, build, policies, validate,
 };
 use bailey_testkit::{ControlPlane, Options, fixture};
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_TYPE, WARNING};
 use kube::{Client, client::Body};
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ const ACTIVE_SECONDS: u64 = 60;
 pub struct Cluster {
     pub plane: ControlPlane,
     pub client: Client,
-    pub policies: Vec<Policy>,
+    policies: Vec<Policy>,
     pub desired: Desired,
 }
 
@@ -31,6 +31,7 @@ pub struct Cluster {
 pub struct Answer {
     pub status: u16,
     pub body: Value,
+    pub warnings: Vec<String>,
 }
 
 impl Answer {
@@ -63,7 +64,7 @@ impl Cluster {
             plane,
             client,
             policies: policies()?,
-            desired: build(&model(), &[], &Discovery::default()),
+            desired: build(&model("Enforce"), &[], &Discovery::default()),
         };
         let mut definitions = vec![applications()];
         for crd in bailey_api::crds() {
@@ -78,13 +79,29 @@ impl Cluster {
         }
         cluster.plane.admin().kubectl(&wait, None).await?.stdout_of_success()?;
         let discovery = cluster.discovery().await?;
-        cluster.desired = build(&model(), &cluster.policies, &discovery);
         cluster.prepare(&discovery).await?;
-        let objects: Vec<Object> = cluster.desired.objects().cloned().collect();
-        for object in &objects {
-            cluster.apply(&object_path(object), &object.content).await?;
-        }
+        cluster.install("Enforce").await?;
         Ok(cluster)
+    }
+
+    /// Puts everything on the server as it is in a mode, and takes away the rails of another mode.
+    pub async fn install(&mut self, enforcement: &str) -> Result<()> {
+        let desired = build(&model(enforcement), &self.policies, &self.discovery().await?);
+        for object in desired.objects() {
+            self.apply(&object_path(object), &object.content).await?;
+        }
+        let kept: Vec<_> = desired.rails.iter().map(object_path).collect();
+        for path in self.desired.rails.iter().map(object_path).filter(|path| !kept.contains(path)) {
+            let answer = self.send(Request { method: "DELETE", path, ..Request::default() }).await?;
+            ensure!(answer.ok(), "{}", answer.body);
+        }
+        self.desired = desired;
+        Ok(())
+    }
+
+    /// The policies that are bound in the mode of now.
+    pub fn bound(&self) -> impl Iterator<Item = &Policy> {
+        self.policies.iter().filter(|policy| self.desired.rails.iter().any(|rail| rail.name == policy.name))
     }
 
     /// Everything that the server serves, from its aggregated discovery.
@@ -106,9 +123,17 @@ impl Cluster {
             self.apply(&format!("/api/v1/namespaces/{name}"), &namespace).await?;
         }
         let rule = |groups: Vec<&str>, resources: Vec<&str>, verbs: &[&str]| json!({"apiGroups": groups, "resources": resources, "verbs": verbs});
-        let mut rules = vec![rule(vec![""], vec!["secrets"], &["create", "update", "patch", "delete", "deletecollection"])];
-        let others = |r: &&bailey_guardrails::Resource| r.group != bailey_api::GROUP && (r.group.as_str(), r.name.as_str()) != ("", "secrets");
-        rules.extend(discovery.resources().iter().filter(others).map(|r| rule(vec![&r.group], vec![&r.name], &["*"])));
+        let mut rules = vec![rule(
+            vec![""],
+            vec!["secrets"],
+            &["create", "update", "patch", "delete", "deletecollection"],
+        )];
+        let others = |r: &&bailey_guardrails::Resource| {
+            r.group != bailey_api::GROUP && (r.group.as_str(), r.name.as_str()) != ("", "secrets")
+        };
+        rules.extend(
+            discovery.resources().iter().filter(others).map(|r| rule(vec![&r.group], vec![&r.name], &["*"])),
+        );
         let rbac = "rbac.authorization.k8s.io";
         let role = json!({"apiVersion": format!("{rbac}/v1"), "kind": "ClusterRole", "metadata": {"name": UNAUTHORIZED}, "rules": rules});
         self.apply(&format!("/apis/{rbac}/v1/clusterroles/{UNAUTHORIZED}"), &role).await?;
@@ -138,11 +163,14 @@ impl Cluster {
         }
         let body = request.body.map(Value::to_string).unwrap_or_default();
         let exchange = async {
-            let (head, body) = self.client.send(builder.body(Body::from(body.into_bytes()))?).await?.into_parts();
+            let (head, body) =
+                self.client.send(builder.body(Body::from(body.into_bytes()))?).await?.into_parts();
             let body = body.collect_bytes().await?;
             let text = String::from_utf8_lossy(&body).into_owned();
             let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
-            Ok(Answer { status: head.status.as_u16(), body })
+            let warnings = head.headers.get_all(WARNING).iter();
+            let warnings = warnings.map(|w| String::from_utf8_lossy(w.as_bytes()).into_owned()).collect();
+            Ok(Answer { status: head.status.as_u16(), body, warnings })
         };
         tokio::time::timeout(Duration::from_secs(30), exchange)
             .await
@@ -201,13 +229,13 @@ fn object_path(object: &Object) -> String {
     }
 }
 
-fn model() -> bailey_guardrails::Model {
+fn model(enforcement: &str) -> bailey_guardrails::Model {
     let object = |kind: &str, name: &str, spec: Value| json!({"apiVersion": "bailey.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec});
     let installation = object(
         "Installation",
         "installation",
         json!({
-            "managementCluster": {"name": "mc"}, "enforcement": "Enforce",
+            "managementCluster": {"name": "mc"}, "enforcement": enforcement,
             "platform": {"namespaces": ["platform-flux"], "groups": ["platform-admins"], "users": ["pia@platform.example"]},
         }),
     );

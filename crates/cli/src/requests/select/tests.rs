@@ -33,7 +33,7 @@ fn all_adds_what_can_be_approved_and_says_why_not_for_the_rest() {
     let choice = approve(&request(), &Selection::All).unwrap();
     assert_eq!(choice.add.len(), 1);
     assert_eq!(choice.add[0].resources, ["nodes", "persistentvolumes"]);
-    let skipped: Vec<_> = choice.skipped.iter().map(|s| (s.number, s.harmless)).collect();
+    let skipped: Vec<_> = choice.skipped.iter().map(|s| (s.number.unwrap(), s.harmless)).collect();
     assert_eq!(skipped, [(2, false), (3, true), (4, true), (5, false)]);
     assert_eq!(choice.skipped[2].why, "approved already");
     assert!(choice.skipped[3].why.contains("--resource"), "{}", choice.skipped[3].why);
@@ -52,7 +52,10 @@ fn a_resource_is_approved_alone_and_with_fewer_verbs() {
     let selection = Selection::Resource { resource: "nodes".to_owned(), verbs: vec!["get".to_owned()] };
     let choice = approve(&request(), &selection).unwrap();
     assert_eq!(choice.add.len(), 1);
-    assert_eq!((&choice.add[0].resources, &choice.add[0].verbs), (&vec!["nodes".to_owned()], &vec!["get".to_owned()]));
+    assert_eq!(
+        (&choice.add[0].resources, &choice.add[0].verbs),
+        (&vec!["nodes".to_owned()], &vec!["get".to_owned()])
+    );
     let absent = Selection::Resource { resource: "nodes".to_owned(), verbs: vec!["delete".to_owned()] };
     assert!(approve(&request(), &absent).unwrap_err().starts_with("delete on `nodes` is not refused"));
 }

@@ -1,0 +1,156 @@
+//! `Audit` and `Warn` change nothing that works, and report what `Enforce` refuses.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use bailey_attacks::{Attack, Outcome, Rail, catalogue};
+use bailey_testkit::{
+    ManagementCluster, Options,
+    attack::{self, Cast},
+    fixture::bindings,
+};
+use serde_json::Value;
+
+use crate::{MARKER, program};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn audit_and_warn_report_what_enforce_refuses_and_change_nothing() {
+    let options = Options { audit: true, ..Options::default() };
+    let mut cluster = ManagementCluster::stock(&program(), options, MARKER).await.unwrap();
+    cluster.install().await.unwrap();
+    audit_is_in_effect(&cluster).await;
+    // A cluster-admin may get every Secret, so for it no read is hidden.
+    each_is_reported(&cluster, |attack| stopped_by_a_rail(attack) && !hides_a_read(attack)).await;
+
+    cluster.set_enforcement("Warn").await.unwrap();
+    the_author_learns_what_will_be_scoped(&cluster).await;
+    let delete = ["delete", "clusterrolebinding", "write-all-customer-group"];
+    cluster.plane.admin().kubectl(&delete, None).await.unwrap().stdout_of_success().unwrap();
+    each_is_reported(&cluster, |attack| attack.definition().rails == [Rail::HiddenRead]).await;
+    warning_and_refusal_say_the_same(&mut cluster).await;
+    the_marker_is_in_no_finding(&cluster);
+}
+
+/// Each attack works as before, and its rail is named in the audit log.
+async fn each_is_reported(cluster: &ManagementCluster, concerns: impl Fn(&Attack) -> bool) {
+    let cast = Cast::new(&cluster.plane, &cluster.names).await.unwrap();
+    let mut missing = Vec::new();
+    for (n, attack) in catalogue().unwrap().iter().enumerate().filter(|(_, a)| concerns(a)) {
+        let seen = findings(cluster).len();
+        let names = bindings(MARKER, &format!("w{n}"));
+        let report = attack::run(&cast, &attack.render(&names).unwrap()).await.unwrap();
+        let judgement = &report.judgement;
+        assert_eq!(
+            judgement.outcome,
+            Outcome::Succeeded,
+            "Audit stopped {}: {}",
+            attack.id(),
+            judgement.detail
+        );
+        let found: BTreeSet<_> = findings(cluster).into_iter().skip(seen).map(|f| f.rail).collect();
+        let wanted =
+            attack.definition().rails.iter().filter(|r| !matches!(r, Rail::Rbac | Rail::ScopedRoles));
+        missing.extend(
+            wanted
+                .filter(|r| !found.contains(r.name()))
+                .map(|r| format!("{}: {r} not in {found:?}", attack.id())),
+        );
+    }
+    assert!(missing.is_empty(), "not in the audit log:\n{}", missing.join("\n"));
+}
+
+fn hides_a_read(attack: &Attack) -> bool {
+    attack.definition().rails.contains(&Rail::HiddenRead)
+}
+
+/// The API server learns of a policy through a watch; in `Audit` only its log shows that it has.
+async fn audit_is_in_effect(cluster: &ManagementCluster) {
+    let installer = cluster.installer().unwrap();
+    let body = r#"{"apiVersion":"helm.toolkit.fluxcd.io/v2","kind":"HelmRelease","metadata":{"name":"x"},"spec":{}}"#;
+    let path = "/apis/helm.toolkit.fluxcd.io/v2/namespaces/org-acme/helmreleases?dryRun=All";
+    let deadline = Instant::now() + Duration::from_secs(15);
+    while findings(cluster).is_empty() {
+        assert!(Instant::now() < deadline, "no rail wrote to the audit log");
+        let (status, body) =
+            installer.send("POST", path, Some("application/json"), Some(body)).await.unwrap();
+        assert_eq!(status, 201, "{body}");
+    }
+}
+
+/// What a rail with a message stops; what only an absent right stops is reported by `plan --enforce`.
+fn stopped_by_a_rail(attack: &Attack) -> bool {
+    let definition = attack.definition();
+    definition.requires.is_none()
+        && definition.rails.iter().any(|r| *r != Rail::Rbac)
+        && attack.id() != "argo-application-in-cluster"
+}
+
+struct Finding {
+    rail: String,
+    text: String,
+}
+
+/// The failed validations that the API server wrote to its audit log.
+fn findings(cluster: &ManagementCluster) -> Vec<Finding> {
+    let log = std::fs::read_to_string(cluster.plane.dir().join("audit.log")).unwrap();
+    let mut findings = Vec::new();
+    for event in log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+        let Some(text) =
+            event["annotations"]["validation.policy.admission.k8s.io/validation_failure"].as_str()
+        else {
+            continue;
+        };
+        for failure in serde_json::from_str::<Vec<Value>>(text).unwrap() {
+            let message = failure["message"].as_str().unwrap();
+            let rail =
+                message.strip_prefix("rail ").and_then(|m| m.split_once(':')).map_or("", |(rail, _)| rail);
+            findings.push(Finding { rail: rail.to_owned(), text: failure.to_string() });
+        }
+    }
+    findings
+}
+
+/// Narrowing is no refusal, so it is announced to its author beforehand.
+async fn the_author_learns_what_will_be_scoped(cluster: &ManagementCluster) {
+    let installer = cluster.installer().unwrap();
+    let body = r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"x"},
+        "roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"view"},"subjects":[]}"#;
+    let path = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings?dryRun=All";
+    let deadline = Instant::now() + Duration::from_secs(15);
+    loop {
+        let reply =
+            installer.send_with_warnings("POST", path, Some("application/json"), Some(body)).await.unwrap();
+        assert_eq!(reply.status, 201, "{}", reply.body);
+        if reply.warnings.iter().any(|w| w.contains("will be scoped to the namespaces of tenant acme")) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{:?}", reply.warnings);
+    }
+}
+
+/// The same request, first warned of and then refused, in the same words.
+async fn warning_and_refusal_say_the_same(cluster: &mut ManagementCluster) {
+    let developer = cluster.installer().unwrap();
+    let body = r#"{"apiVersion":"helm.toolkit.fluxcd.io/v2","kind":"HelmRelease","metadata":{"name":"x"},"spec":{}}"#;
+    let path = "/apis/helm.toolkit.fluxcd.io/v2/namespaces/org-acme/helmreleases?dryRun=All";
+    let send = || developer.send_with_warnings("POST", path, Some("application/json"), Some(body));
+    // The API server learns of the new action of the binding through a watch.
+    let warned = loop {
+        let reply = send().await.unwrap();
+        assert_eq!(reply.status, 201, "{}", reply.body);
+        if !reply.warnings.is_empty() {
+            break reply;
+        }
+    };
+    cluster.enforce().await.unwrap();
+    let refused = send().await.unwrap();
+    assert_eq!(refused.status, 403);
+    let message =
+        serde_json::from_str::<Value>(&refused.body).unwrap()["message"].as_str().unwrap().to_owned();
+    let said = message.split_once("denied request: ").unwrap().1;
+    assert!(warned.warnings.iter().any(|w| w.contains(said)), "{:?}\n{said}", warned.warnings);
+}
+
+fn the_marker_is_in_no_finding(cluster: &ManagementCluster) {
+    assert!(findings(cluster).iter().all(|f| !f.text.contains(MARKER)));
+}
