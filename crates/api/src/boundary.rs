@@ -32,6 +32,9 @@ pub struct BoundarySpec {
     pub groups: BTreeMap<String, String>,
     /// User names: to the tenant, or to `platform`.
     pub users: BTreeMap<String, String>,
+    /// Who may create workload clusters but not install here, as `group:NAME` or `user:NAME`: to the tenant.
+    #[serde(default)]
+    pub developers: BTreeMap<String, String>,
     /// Names and groups of custom kinds: to the tenant that may define them.
     pub crds: BTreeMap<String, String>,
     /// Tenants by name.
@@ -53,4 +56,7 @@ pub struct TenantBoundary {
     pub control_accounts: Vec<String>,
     /// Charts that an in-cluster App may name.
     pub control_charts: Vec<String>,
+    /// Namespaces beside the tenant's own whose sources its releases may use.
+    #[serde(default)]
+    pub source_namespaces: Vec<String>,
 }

@@ -36,6 +36,8 @@ pub const OPERATOR_ACCOUNT: &str = "bailey-operator";
 pub const INSTALLATION_NAME: &str = "installation";
 /// The label that says which tenant a namespace or object belongs to.
 pub const TENANT_LABEL: &str = "bailey.dev/tenant";
+/// The label on a tenant's namespace that says in which mode its other labels were written.
+pub const ENFORCEMENT_LABEL: &str = "bailey.dev/enforcement";
 /// The label that says which part of Bailey wrote an object.
 pub const COMPONENT_LABEL: &str = "bailey.dev/component";
 /// The annotation on a scoped role that holds the rules it asked for, as JSON.

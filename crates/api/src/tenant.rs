@@ -49,6 +49,37 @@ pub struct TenantSpec {
     /// The custom kinds that the tenant may define.
     #[serde(default)]
     pub crds: CrdEntitlement,
+    /// What its pods may ask of a node. Bailey tightens the Pod Security level of its namespaces, never loosens it.
+    #[serde(default)]
+    pub pod_security: PodSecurity,
+}
+
+/// A level of the Pod Security Standards.
+#[derive(Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema)]
+pub enum PodSecurity {
+    /// Everything, root on the node included: with it the tenant reaches whatever runs on the same node.
+    Privileged,
+    /// Nothing known to escape to the node.
+    #[default]
+    Baseline,
+    /// What hardened apps need.
+    Restricted,
+}
+
+impl PodSecurity {
+    /// The level as Pod Security labels carry it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Privileged => "privileged",
+            Self::Baseline => "baseline",
+            Self::Restricted => "restricted",
+        }
+    }
+
+    /// The level that a Pod Security label carries.
+    pub fn from_label(value: &str) -> Option<Self> {
+        [Self::Privileged, Self::Baseline, Self::Restricted].into_iter().find(|level| level.as_str() == value)
+    }
 }
 
 /// Who acts for the tenant, by role. Each role holds what the ones below it hold.
@@ -105,6 +136,11 @@ pub struct Install {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 200), inner(length(min = 1, max = 253)))]
     pub control_charts: Vec<String>,
+    /// Namespaces beside the tenant's own whose Flux sources its releases may use, for catalogs of the platform.
+    /// Whatever such a source holds can be read by the tenant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100))]
+    pub source_namespaces: Vec<NamespaceName>,
 }
 
 /// Where installers may install.

@@ -20,12 +20,15 @@ pub enum Rail {
     PlatformIdentities,
     BaileyObjects,
     BoundaryIndex,
+    Pods,
+    /// The Pod Security labels that Bailey keeps on the namespaces of tenants.
+    PodSecurity,
     Rbac,
 }
 
 impl Rail {
     /// Lists every rail, in the order of the documentation.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::HiddenRead,
         Self::Namespaces,
         Self::RbacOwnership,
@@ -38,6 +41,8 @@ impl Rail {
         Self::PlatformIdentities,
         Self::BaileyObjects,
         Self::BoundaryIndex,
+        Self::Pods,
+        Self::PodSecurity,
         Self::Rbac,
     ];
 
@@ -56,6 +61,8 @@ impl Rail {
             Self::PlatformIdentities => "platform-identities",
             Self::BaileyObjects => "bailey-objects",
             Self::BoundaryIndex => "boundary-index",
+            Self::Pods => "pods",
+            Self::PodSecurity => "pod-security",
             Self::Rbac => "rbac",
         }
     }

@@ -1,11 +1,14 @@
 //! From a model to all objects that do not depend on a single binding: index, rails and roles.
 
-use bailey_api::{Enforcement, InstallTarget, RailState, RailStatus, SCOPED_ROLE, SubjectSet, TenantName};
+use bailey_api::{
+    Enforcement, InstallTarget, NamespaceName, PodSecurity, RailState, RailStatus, SCOPED_ROLE, SubjectSet,
+    TenantName,
+};
 use serde_json::{Value, json};
 
 use crate::{
     BindingMode, Ceiling, Discovery, Model, Object, ObjectKind, Policy, PolicyKind, TenantModel, Where,
-    boundary, cluster_ceiling, namespace_ceiling, object::Component,
+    boundary, cluster_ceiling, model::POD_SECURITY_PREFIX, namespace_ceiling, object::Component,
 };
 
 /// Everything that should exist, in the groups that it is applied in.
@@ -99,11 +102,17 @@ fn rail(policy: &Policy, model: &Model) -> Vec<Object> {
                 json!({ "name": bailey_api::INSTALLATION_NAME, "parameterNotFoundAction": action }),
             );
         }
-        if policy.place == Where::PlatformNamespaces {
+        let expression = match policy.place {
+            Where::Everywhere => None,
             // By the name that the API server itself puts on a namespace: nobody can change it.
-            let selector = json!({ "namespaceSelector": { "matchExpressions": [{
+            Where::PlatformNamespaces => Some(json!({
                 "key": "kubernetes.io/metadata.name", "operator": "In", "values": model.platform_namespaces,
-            }]}});
+            })),
+            // By the label that only Bailey sets, since namespaces of tenants come and go.
+            Where::TenantNamespaces => Some(json!({ "key": bailey_api::TENANT_LABEL, "operator": "Exists" })),
+        };
+        if let Some(expression) = expression {
+            let selector = json!({ "namespaceSelector": { "matchExpressions": [expression] } });
             spec.insert("matchResources".to_owned(), selector);
         }
     }
@@ -133,23 +142,49 @@ fn rail_status(policies: &[Policy], usable: &[&Policy], enforcement: Enforcement
 }
 
 fn namespaces(model: &Model) -> Vec<Object> {
-    let of_tenant = |(name, tenant): (&TenantName, &TenantModel)| {
-        tenant
-            .namespaces
-            .iter()
-            .map(|namespace| {
-                Object::new(
-                    ObjectKind::Namespace,
-                    None,
-                    namespace.as_str(),
-                    Component::Grant,
-                    Some(name.as_str()),
-                    json!({}),
-                )
-            })
-            .collect::<Vec<_>>()
+    let mut objects = Vec::new();
+    for (name, tenant) in &model.tenants {
+        for namespace in &tenant.namespaces {
+            let mut object = Object::new(
+                ObjectKind::Namespace,
+                None,
+                namespace.as_str(),
+                Component::Grant,
+                Some(name.as_str()),
+                json!({}),
+            );
+            if let Some(labels) =
+                object.content.pointer_mut("/metadata/labels").and_then(Value::as_object_mut)
+            {
+                labels.extend(pod_security(namespace, tenant, model.installation.enforcement));
+            }
+            objects.push(object);
+        }
+    }
+    objects
+}
+
+/// Pod Security labels as the mode asks, where they are not stricter already. The mode itself is a label, so
+/// that a change of mode changes the object and takes back what an earlier mode set.
+fn pod_security(
+    namespace: &NamespaceName,
+    tenant: &TenantModel,
+    enforcement: Enforcement,
+) -> Vec<(String, Value)> {
+    let modes: &[&str] = match enforcement {
+        Enforcement::Audit => &["audit"],
+        Enforcement::Warn => &["audit", "warn"],
+        Enforcement::Enforce => &["audit", "warn", "enforce"],
     };
-    model.tenants.iter().flat_map(of_tenant).collect()
+    let has = tenant.pod_security.get(namespace);
+    let level = |mode: &str| {
+        let set = has.and_then(|labels| labels.get(mode)).copied().unwrap_or(PodSecurity::Privileged);
+        set.max(tenant.spec.pod_security)
+    };
+    let label = |mode: &&str| (format!("{POD_SECURITY_PREFIX}{mode}"), json!(level(mode).as_str()));
+    let mut labels: Vec<_> = modes.iter().map(label).collect();
+    labels.push((bailey_api::ENFORCEMENT_LABEL.to_owned(), json!(enforcement.as_str())));
+    labels
 }
 
 const INSTALLERS: &str = "bailey:installers";

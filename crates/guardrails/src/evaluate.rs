@@ -81,9 +81,13 @@ pub fn evaluate(policy: &Policy, situation: &Situation) -> Result<Evaluation, Ev
 /// A selector of namespaces never keeps a policy from what is in the cluster scope.
 fn place_matches(policy: &Policy, situation: &Situation) -> bool {
     let owner = situation.boundary.pointer("/spec/namespaces").and_then(|n| n.get(&situation.namespace));
-    policy.place == Where::Everywhere
-        || situation.namespace.is_empty()
-        || owner.and_then(Value::as_str) == Some(bailey_api::PLATFORM)
+    let owner = owner.and_then(Value::as_str);
+    situation.namespace.is_empty()
+        || match policy.place {
+            Where::Everywhere => true,
+            Where::PlatformNamespaces => owner == Some(bailey_api::PLATFORM),
+            Where::TenantNamespaces => owner.is_some_and(|o| o != bailey_api::PLATFORM),
+        }
 }
 
 fn list(spec: &Value, field: &str) -> Vec<Value> {

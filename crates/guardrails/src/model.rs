@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bailey_api::{
-    Installation, InstallationSpec, NamespaceName, OPERATOR_NAMESPACE, ServiceAccountRef, SubjectSet, Tenant,
-    TenantName, TenantSpec,
+    Installation, InstallationSpec, NamespaceName, OPERATOR_NAMESPACE, PodSecurity, ServiceAccountRef,
+    SubjectSet, Tenant, TenantName, TenantSpec,
 };
 
 /// What is known of the cluster beside its discovery.
@@ -26,7 +26,27 @@ pub struct NamespaceFact {
     pub name: NamespaceName,
     /// Its tenant label, if any.
     pub tenant: Option<String>,
+    /// Its Pod Security labels, by mode: `enforce`, `warn`, `audit`.
+    pub pod_security: BTreeMap<String, PodSecurity>,
 }
+
+impl NamespaceFact {
+    /// Reads the labels that matter.
+    pub fn new(name: NamespaceName, labels: &BTreeMap<String, String>) -> Self {
+        let level = |(key, value): (&String, &String)| {
+            let mode = key.strip_prefix(POD_SECURITY_PREFIX)?;
+            Some((mode.to_owned(), PodSecurity::from_label(value)?))
+        };
+        Self {
+            name,
+            tenant: labels.get(bailey_api::TENANT_LABEL).cloned(),
+            pod_security: labels.iter().filter_map(level).collect(),
+        }
+    }
+}
+
+/// What the labels of Pod Security begin with (k8s.io/pod-security-admission api/constants.go).
+pub(crate) const POD_SECURITY_PREFIX: &str = "pod-security.kubernetes.io/";
 
 /// A valid installation with its valid tenants, by name.
 #[derive(Debug, Clone)]
@@ -48,6 +68,8 @@ pub struct TenantModel {
     pub spec: TenantSpec,
     /// Its namespaces: those of the spec, and those it created under its prefix.
     pub namespaces: BTreeSet<NamespaceName>,
+    /// The Pod Security labels that its namespaces have.
+    pub pod_security: BTreeMap<NamespaceName, BTreeMap<String, PodSecurity>>,
 }
 
 /// Why a tenant is not in effect.
@@ -206,7 +228,9 @@ fn admit(tenant: &Tenant, claims: &Claims, facts: &Facts) -> Result<(TenantName,
         }
     }
     let namespaces = namespaces_of(&name, spec, facts);
-    Ok((name, TenantModel { spec: spec.clone(), namespaces }))
+    let has = facts.namespaces.iter().filter(|fact| namespaces.contains(&fact.name));
+    let pod_security = has.map(|fact| (fact.name.clone(), fact.pod_security.clone())).collect();
+    Ok((name, TenantModel { spec: spec.clone(), namespaces, pod_security }))
 }
 
 fn check_subjects(spec: &TenantSpec, claims: &Claims) -> Result<(), (&'static str, String)> {

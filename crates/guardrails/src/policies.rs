@@ -60,6 +60,8 @@ pub enum Where {
     Everywhere,
     /// In the platform's namespaces.
     PlatformNamespaces,
+    /// In namespaces of tenants.
+    TenantNamespaces,
 }
 
 /// One admission policy.
@@ -145,6 +147,7 @@ fn parse(file: &str, document: &Value, common: &Value) -> Result<Policy, PolicyE
         place: match annotation("where") {
             None => Where::Everywhere,
             Some("platform") => Where::PlatformNamespaces,
+            Some("tenants") => Where::TenantNamespaces,
             Some(_) => return Err(missing("bailey.dev/where")),
         },
         denies_without_boundary,

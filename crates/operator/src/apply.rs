@@ -152,7 +152,10 @@ impl Applier {
 
     /// Takes a namespace out of a tenant; the namespace and what is in it stay.
     pub(crate) async fn release_namespace(&self, name: &str) -> Result<(), OperatorError> {
-        let labels = json!({ bailey_api::TENANT_LABEL: null, COMPONENT_LABEL: null });
+        // Pod Security stays as tight as it is: what runs there is still a customer's.
+        let labels = json!({
+            bailey_api::TENANT_LABEL: null, bailey_api::ENFORCEMENT_LABEL: null, COMPONENT_LABEL: null,
+        });
         let patch = Patch::Merge(json!({ "metadata": { "labels": labels } }));
         let described = describe(ObjectKind::Namespace, None, name);
         let api = self.api(ObjectKind::Namespace, None);

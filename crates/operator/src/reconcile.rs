@@ -206,7 +206,7 @@ impl Reconciler {
         self.waits = false;
         let namespaces = cluster.namespaces().into_iter().filter_map(|n| {
             let name = NamespaceName::new(n.name_any()).ok()?;
-            Some(NamespaceFact { name, tenant: n.labels().get(TENANT_LABEL).cloned() })
+            Some(NamespaceFact::new(name, n.labels()))
         });
         let crds = cluster.crds().into_iter().map(|c| (c.name_any(), c.labels().get(TENANT_LABEL).cloned()));
         let facts = Facts { namespaces: namespaces.collect(), crds: crds.collect() };

@@ -40,12 +40,12 @@ pub(crate) fn requested(
     let mut found = Vec::new();
     for binding in cluster.cluster_role_bindings.state() {
         let tenant = binding.labels().get(TENANT_LABEL).and_then(|t| model.tenants.get_key_value(t.as_str()));
-        if let Some((tenant, _)) = tenant.filter(|_| binding.role_ref.name == SCOPED_ROLE) {
+        if let Some((tenant, _)) = tenant.filter(|_| is_scoped(&binding.role_ref)) {
             found.extend(complete(BindingKind::ClusterRoleBinding, None, &*binding, tenant.clone()));
         }
     }
     for binding in cluster.role_bindings.state() {
-        if binding.role_ref.name != SCOPED_ROLE {
+        if !is_scoped(&binding.role_ref) {
             continue;
         }
         let Ok(namespace) = NamespaceName::new(Bound::namespace(&*binding).unwrap_or_default()) else {
@@ -74,7 +74,7 @@ pub(crate) fn unscoped(cluster: &Cluster) -> Vec<BindingFact> {
 
 fn fact(cluster: &Cluster, kind: BindingKind, binding: &dyn Bound) -> Option<BindingFact> {
     let role = binding.role_ref();
-    if role.name == SCOPED_ROLE || binding.is_baileys() {
+    if is_scoped(role) || binding.is_baileys() {
         return None;
     }
     let namespace = binding.namespace();
@@ -100,6 +100,10 @@ pub(crate) fn asked_role(cluster: &Cluster, binding: &RequestedBinding) -> Strin
         _ => cluster.cluster_role_bindings.get(&ObjectRef::new(&binding.name)).and_then(|b| b.asked()),
     };
     asked.unwrap_or_default()
+}
+
+fn is_scoped(role: &RoleRef) -> bool {
+    role.kind == "ClusterRole" && role.name == SCOPED_ROLE
 }
 
 /// What a binding of either kind has in common.

@@ -88,7 +88,7 @@ impl Story {
         self.screen.heading("2. Bailey comes, in Audit");
         self.screen.command("pia", "bailey install | kubectl apply --server-side -f -");
         self.screen.command("pia", "kubectl apply -f installation-and-tenants.yaml");
-        self.cluster.install().await?;
+        self.cluster.install().await.context("install Bailey")?;
         self.screen.say("Nothing changes for anybody; checked just now:");
         for line in audit::same_as_before(self).await? {
             self.screen.point(Tone::Good, &line);
@@ -108,7 +108,7 @@ impl Story {
         let patch =
             r#"kubectl patch installation installation --type=merge -p '{"spec":{"enforcement":"Enforce"}}'"#;
         self.screen.command("pia", patch);
-        self.cluster.enforce().await?;
+        self.cluster.enforce().await.context("switch to Enforce")?;
         self.screen.say("No customer is cluster-admin any more. The older grants stay on purpose: the rails hold in spite of them.");
         self.took("enforce", started);
         Ok(())

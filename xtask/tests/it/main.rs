@@ -1,5 +1,7 @@
-//! What other programs rely on when they run `cargo xtask control-plane`.
+//! What other programs rely on when they run `cargo xtask control-plane`; and which crate may know what.
 #![allow(clippy::unwrap_used, reason = "clippy knows test functions, not the functions that they call")]
+
+mod purity;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};

@@ -214,9 +214,17 @@ async fn requests_of(cluster: &mut ManagementCluster, install: &Install) -> Vec<
         let items = list["items"].as_array().map(Vec::as_slice).unwrap_or_default();
         items.len() == count && items.iter().all(ready)
     };
-    let list =
-        cluster.until(&["get", "accessrequests", "-n", namespace, "-o", "json"], answered).await.unwrap();
-    list["items"].as_array().unwrap().clone()
+    // What is granted grows while the kinds of the app come to be served; look when it has stopped.
+    let mut last = Value::Null;
+    loop {
+        let get = ["get", "accessrequests", "-n", namespace, "-o", "json"];
+        let list = cluster.until(&get, answered).await.unwrap();
+        if list["items"] == last {
+            return last.as_array().unwrap().clone();
+        }
+        last = list["items"].clone();
+        tokio::time::sleep(Duration::from_millis(900)).await;
+    }
 }
 
 fn rules_by_request(requests: &[Value]) -> Vec<(String, Value, Value)> {

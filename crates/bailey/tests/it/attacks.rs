@@ -76,15 +76,6 @@ async fn execute(cast: &Cast, attack: &Attack, nonce: &str) -> Judgement {
 
 /// The platform's people and controllers are not held by what holds customers.
 async fn the_platform_still_works(cluster: &ManagementCluster) {
-    let admin = cluster.plane.admin();
-    let bind = [
-        "create",
-        "clusterrolebinding",
-        "platform-admins",
-        "--clusterrole=cluster-admin",
-        "--group=platform-admins",
-    ];
-    admin.kubectl(&bind, None).await.unwrap().stdout_of_success().unwrap();
     let platform = cluster.platform().unwrap();
     for arguments in [
         &["create", "deployment", "tool", "--image=tool", "-n", "platform-monitoring"][..],
@@ -118,6 +109,10 @@ struct RailOff {
 
 impl RailOff {
     async fn new(cluster: &ManagementCluster, rail: Rail) -> Self {
+        if rail == Rail::PodSecurity {
+            label(cluster, "pod-security.kubernetes.io/enforce-").await;
+            return Self { rail, saved: Vec::new() };
+        }
         let kinds = "validatingadmissionpolicybindings,mutatingadmissionpolicybindings";
         let output = cluster.plane.admin().kubectl(&["get", kinds, "-o", "json"], None).await.unwrap();
         let all: Value = serde_json::from_str(&output.stdout).unwrap();
@@ -160,10 +155,18 @@ impl RailOff {
     }
 
     async fn restore(self, cluster: &ManagementCluster) {
+        if self.rail == Rail::PodSecurity {
+            label(cluster, "pod-security.kubernetes.io/enforce=baseline").await;
+        }
         for mut binding in self.saved {
             let metadata = binding["metadata"].as_object_mut().unwrap();
             metadata.retain(|k, _| ["name", "labels", "annotations"].contains(&k.as_str()));
             cluster.apply(&binding.to_string()).await.unwrap();
         }
     }
+}
+
+async fn label(cluster: &ManagementCluster, change: &str) {
+    let label = ["label", "namespace", "org-acme", change];
+    cluster.plane.admin().kubectl(&label, None).await.unwrap().stdout_of_success().unwrap();
 }

@@ -71,8 +71,34 @@ async fn installing_on_the_management_cluster_takes_the_verb_for_people_and_gito
     );
     create(&developers[1].1, &together).await.unwrap();
 
+    what_an_installer_wrote_stays(&installers[0].1, &developers[0].1).await;
     what_a_developer_cannot_reach(&cluster, &developers[0].1).await;
     workload_clusters_only(&mut cluster, &installers[0].1).await;
+}
+
+/// A developer cannot change what is installed here through what the release is made of, nor take it away.
+async fn what_an_installer_wrote_stays(installer: &Access, developer: &Access) {
+    let source = r#"{"apiVersion":"source.toolkit.fluxcd.io/v1","kind":"GitRepository","metadata":{"name":"NAME","namespace":"org-acme"},
+        "spec":{"interval":"5m","url":"https://git.example/app"}}"#;
+    create(installer, &source.replace("NAME", "app")).await.unwrap();
+    create(developer, &source.replace("NAME", "own")).await.unwrap();
+    let elsewhere = r#"{"spec":{"url":"https://git.example/other"}}"#;
+    let patch = |name: &'static str| {
+        ["patch", "gitrepository", name, "-n", "org-acme", "--type=merge", "-p", elsewhere]
+    };
+    let refused = developer.kubectl(&patch("app"), None).await.unwrap();
+    assert!(refused.stderr.contains("was written by an installer"), "{}", refused.stderr);
+    developer.kubectl(&patch("own"), None).await.unwrap().stdout_of_success().unwrap();
+    installer.kubectl(&patch("app"), None).await.unwrap().stdout_of_success().unwrap();
+    let refused =
+        developer.kubectl(&["delete", "helmrelease", "app-0", "-n", "org-acme"], None).await.unwrap();
+    assert!(refused.stderr.contains("may not uninstall it"), "{}", refused.stderr);
+    developer
+        .kubectl(&["delete", "helmrelease", "remote-0", "-n", "org-acme"], None)
+        .await
+        .unwrap()
+        .stdout_of_success()
+        .unwrap();
 }
 
 /// A developer cannot become an installer through what lies in the namespace.

@@ -99,7 +99,7 @@ fn facts(namespaces: &[Value], crds: &[Value]) -> Facts {
     let tenant = |item: &Value| map(item, "/metadata/labels").remove(TENANT_LABEL);
     let namespace = |item: &Value| {
         let name = NamespaceName::new(text(item, "/metadata/name")).ok()?;
-        Some(NamespaceFact { name, tenant: tenant(item) })
+        Some(NamespaceFact::new(name, &map(item, "/metadata/labels")))
     };
     Facts {
         namespaces: namespaces.iter().filter_map(namespace).collect(),

@@ -70,7 +70,10 @@ fn what_another_has_leaves_the_later_tenant_out_with_the_reason() {
 fn a_labelled_namespace_counts_only_under_the_prefix() {
     let facts = Facts {
         namespaces: ["acme-one", "stolen"]
-            .map(|n| NamespaceFact { name: NamespaceName::new(n).unwrap(), tenant: Some("acme".into()) })
+            .map(|n| {
+                let labels = BTreeMap::from([(bailey_api::TENANT_LABEL.to_owned(), "acme".to_owned())]);
+                NamespaceFact::new(NamespaceName::new(n).unwrap(), &labels)
+            })
             .into(),
         ..Facts::default()
     };

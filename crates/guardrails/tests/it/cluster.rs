@@ -250,7 +250,7 @@ fn model(enforcement: &str) -> bailey_guardrails::Model {
             },
             "install": {
                 "accounts": ["org-acme/installer"], "controlAccounts": ["org-acme/control"],
-                "controlCharts": ["cluster-aws"],
+                "controlCharts": ["cluster-aws"], "sourceNamespaces": ["platform-flux"],
             },
             "crds": {"groups": ["argoproj.io"]},
         }),
@@ -267,6 +267,7 @@ fn model(enforcement: &str) -> bailey_guardrails::Model {
         namespaces: vec![NamespaceFact {
             name: bailey_api::NamespaceName::new("acme-apps").unwrap(),
             tenant: Some("acme".into()),
+            pod_security: Default::default(),
         }],
         crds: [("rollouts.argoproj.io".to_owned(), None)].into(),
     };
