@@ -32,9 +32,6 @@ pub struct BoundarySpec {
     pub groups: BTreeMap<String, String>,
     /// User names: to the tenant, or to `platform`.
     pub users: BTreeMap<String, String>,
-    /// Who may create workload clusters but not install here, as `group:NAME` or `user:NAME`: to the tenant.
-    #[serde(default)]
-    pub developers: BTreeMap<String, String>,
     /// Names and groups of custom kinds: to the tenant that may define them.
     pub crds: BTreeMap<String, String>,
     /// Tenants by name.

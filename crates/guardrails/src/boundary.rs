@@ -30,11 +30,6 @@ pub fn boundary(model: &Model) -> BoundarySpec {
         for set in [&subjects.installers, &subjects.developers, &subjects.viewers] {
             own_subjects(&mut index, set, &owner);
         }
-        let developers = tenant.developers();
-        index.developers.extend(developers.groups.iter().map(|g| (format!("group:{g}"), owner.clone())));
-        let users = developers.users.iter().cloned();
-        let users = users.chain(developers.service_accounts.iter().map(ServiceAccountRef::username));
-        index.developers.extend(users.map(|u| (format!("user:{u}"), owner.clone())));
         let crds = tenant.spec.crds.groups.iter().map(|g| g.to_string());
         let crds = crds.chain(tenant.spec.crds.names.iter().map(|n| n.to_string()));
         index.crds.extend(crds.map(|crd| (crd, owner.clone())));

@@ -4,11 +4,12 @@ use bailey_api::{
     Enforcement, InstallTarget, NamespaceName, PodSecurity, RailState, RailStatus, SCOPED_ROLE, SubjectSet,
     TenantName,
 };
+use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::{Value, json};
 
 use crate::{
-    BindingMode, Ceiling, Discovery, Model, Object, ObjectKind, Policy, PolicyKind, TenantModel, Where,
-    boundary, cluster_ceiling, model::POD_SECURITY_PREFIX, namespace_ceiling, object::Component,
+    BindingMode, Ceiling, Discovery, Lookup, Model, Object, ObjectKind, Policy, PolicyKind, TenantModel,
+    Where, boundary, cluster_ceiling, model::POD_SECURITY_PREFIX, namespace_ceiling, object::Component,
 };
 
 /// Everything that should exist, in the groups that it is applied in.
@@ -16,6 +17,8 @@ use crate::{
 pub struct Desired {
     /// The index. Before the rails, which refuse without it.
     pub boundary: Object,
+    /// The exact names of the platform, for the rails that do not use the index.
+    pub platform: Object,
     /// Policies and their bindings, each policy before its binding.
     pub rails: Vec<Object>,
     /// Roles and bindings of people and release accounts.
@@ -35,6 +38,7 @@ pub fn build(model: &Model, policies: &[Policy], discovery: &Discovery) -> Desir
     let usable: Vec<_> = policies.iter().filter(supported).collect();
     Desired {
         boundary: index(model),
+        platform: platform(model),
         rails: usable.iter().flat_map(|policy| rail(policy, model)).collect(),
         grants: grants(model, discovery),
         namespaces: namespaces(model),
@@ -45,13 +49,37 @@ pub fn build(model: &Model, policies: &[Policy], discovery: &Discovery) -> Desir
 impl Desired {
     /// All objects, in an order in which they can be applied.
     pub fn objects(&self) -> impl Iterator<Item = &Object> {
-        std::iter::once(&self.boundary).chain(&self.rails).chain(&self.namespaces).chain(&self.grants)
+        [&self.boundary, &self.platform]
+            .into_iter()
+            .chain(&self.rails)
+            .chain(&self.namespaces)
+            .chain(&self.grants)
     }
 }
 
 fn index(model: &Model) -> Object {
     let body = json!({ "spec": boundary(model) });
     Object::new(ObjectKind::Boundary, None, bailey_api::INSTALLATION_NAME, Component::Rail, None, body)
+}
+
+/// The role that holds the exact names of the platform; bound to nobody, it grants nothing.
+const PLATFORM_ROLE: &str = "bailey:platform";
+
+fn platform(model: &Model) -> Object {
+    let index = boundary(model);
+    let names = |map: &std::collections::BTreeMap<String, String>| -> Vec<String> {
+        map.iter().filter(|(_, owner)| *owner == bailey_api::PLATFORM).map(|(name, _)| name.clone()).collect()
+    };
+    let rule = |resource: &str, names: Vec<String>| json!({ "apiGroups": [bailey_api::GROUP], "resources": [resource], "resourceNames": names, "verbs": ["is"] });
+    let rules = json!([rule("users", names(&index.users)), rule("groups", names(&index.groups))]);
+    Object::new(
+        ObjectKind::ClusterRole,
+        None,
+        PLATFORM_ROLE,
+        Component::Rail,
+        None,
+        json!({ "rules": rules }),
+    )
 }
 
 fn policy_kinds(kind: PolicyKind) -> (ObjectKind, ObjectKind) {
@@ -95,24 +123,21 @@ fn rail(policy: &Policy, model: &Model) -> Vec<Object> {
         if policy.kind == PolicyKind::Validating {
             spec.insert("validationActions".to_owned(), json!(actions));
         }
-        if let Some(denies) = policy.denies_without_boundary {
-            let action = if denies { "Deny" } else { "Allow" };
-            spec.insert(
-                "paramRef".to_owned(),
-                json!({ "name": bailey_api::INSTALLATION_NAME, "parameterNotFoundAction": action }),
-            );
-        }
-        let expression = match policy.place {
-            Where::Everywhere => None,
-            // By the name that the API server itself puts on a namespace: nobody can change it.
-            Where::PlatformNamespaces => Some(json!({
-                "key": "kubernetes.io/metadata.name", "operator": "In", "values": model.platform_namespaces,
-            })),
-            // By the label that only Bailey sets, since namespaces of tenants come and go.
-            Where::TenantNamespaces => Some(json!({ "key": bailey_api::TENANT_LABEL, "operator": "Exists" })),
+        let param = match policy.lookup {
+            Lookup::Nothing => None,
+            // Nobody but the platform can remove it; if it did, refusing everybody would lock the operator out.
+            Lookup::Platform => Some((PLATFORM_ROLE, "Allow")),
+            Lookup::Boundary { denies: true } => Some((bailey_api::INSTALLATION_NAME, "Deny")),
+            Lookup::Boundary { denies: false } => Some((bailey_api::INSTALLATION_NAME, "Allow")),
         };
-        if let Some(expression) = expression {
-            let selector = json!({ "namespaceSelector": { "matchExpressions": [expression] } });
+        if let Some((name, action)) = param {
+            spec.insert("paramRef".to_owned(), json!({ "name": name, "parameterNotFoundAction": action }));
+        }
+        if policy.place == Where::PlatformNamespaces {
+            // By the name that the API server itself puts on a namespace: nobody can change it.
+            let selector = json!({ "namespaceSelector": { "matchExpressions": [{
+                "key": "kubernetes.io/metadata.name", "operator": "In", "values": model.platform_namespaces,
+            }]}});
             spec.insert("matchResources".to_owned(), selector);
         }
     }
@@ -266,36 +291,85 @@ fn tenant_grants(
             objects.extend(bind(ObjectKind::RoleBinding, Some(namespace.as_str()), role, role, name, set));
         }
     }
-    let cluster = cluster_role(name, tenant, model, discovery);
-    let role_name = cluster.name.clone();
-    objects.push(cluster);
-    objects.extend(bind(ObjectKind::ClusterRoleBinding, None, &role_name, &role_name, name, &installers));
+    let roles = [
+        (format!("bailey:tenant:{name}"), cluster_rules(name, tenant, model, discovery), installers.clone()),
+        (format!("bailey:tenant:{name}:members"), member_rules(name, tenant), members(tenant, &installers)),
+        (
+            format!("bailey:tenant:{name}:developers"),
+            vec![verbs_on_tenant(name, &["get", "develop"])],
+            developers,
+        ),
+    ];
+    for (role, rules, set) in roles {
+        let body = json!({ "rules": rules });
+        let binding = bind(ObjectKind::ClusterRoleBinding, None, &role, &role, name, &set);
+        if binding.is_some() {
+            objects.push(Object::new(
+                ObjectKind::ClusterRole,
+                None,
+                &role,
+                Component::Grant,
+                Some(name.as_str()),
+                body,
+            ));
+        }
+        objects.extend(binding);
+    }
     objects
 }
 
-/// What installers hold in the cluster.
-fn cluster_role(name: &TenantName, tenant: &TenantModel, model: &Model, discovery: &Discovery) -> Object {
-    let mut rules = cluster_ceiling(discovery, model, tenant).rules();
-    let mut verbs = vec!["get".to_owned()];
-    if tenant.spec.install.target == InstallTarget::ManagementCluster {
-        verbs.push("install".to_owned());
+/// Everybody who writes in the cluster scope for a tenant: its installers and the accounts of its namespaces.
+fn members(tenant: &TenantModel, installers: &SubjectSet) -> SubjectSet {
+    let mut members = installers.clone();
+    members.groups.extend(tenant.namespaces.iter().map(NamespaceName::accounts_group));
+    members
+}
+
+/// Verbs that no API serves, for rails to ask the authorizer: `act` for the tenant, `define` its custom kinds.
+fn member_rules(name: &TenantName, tenant: &TenantModel) -> Vec<PolicyRule> {
+    let define = |resource: &str, names: Vec<String>| PolicyRule {
+        api_groups: Some(vec![bailey_api::GROUP.to_owned()]),
+        resources: Some(vec![resource.to_owned()]),
+        resource_names: Some(names),
+        verbs: vec!["define".to_owned()],
+        ..PolicyRule::default()
+    };
+    let crds = &tenant.spec.crds;
+    let mut rules = vec![verbs_on_tenant(name, &["act"])];
+    // A rule without names would mean all of them.
+    if !crds.groups.is_empty() {
+        rules.push(define("groups", crds.groups.iter().map(ToString::to_string).collect()));
     }
-    rules.push(k8s_openapi::api::rbac::v1::PolicyRule {
+    if !crds.names.is_empty() {
+        rules.push(define("definitions", crds.names.iter().map(ToString::to_string).collect()));
+    }
+    rules
+}
+
+fn verbs_on_tenant(name: &TenantName, verbs: &[&str]) -> PolicyRule {
+    PolicyRule {
         api_groups: Some(vec![bailey_api::GROUP.to_owned()]),
         resources: Some(vec!["tenants".to_owned()]),
         resource_names: Some(vec![name.to_string()]),
-        verbs,
-        ..Default::default()
-    });
-    let role = format!("bailey:tenant:{name}");
-    Object::new(
-        ObjectKind::ClusterRole,
-        None,
-        &role,
-        Component::Grant,
-        Some(name.as_str()),
-        json!({ "rules": rules }),
-    )
+        verbs: verbs.iter().map(ToString::to_string).collect(),
+        ..PolicyRule::default()
+    }
+}
+
+/// What installers hold in the cluster.
+fn cluster_rules(
+    name: &TenantName,
+    tenant: &TenantModel,
+    model: &Model,
+    discovery: &Discovery,
+) -> Vec<PolicyRule> {
+    let mut rules = cluster_ceiling(discovery, model, tenant).rules();
+    let verbs: &[&str] = match tenant.spec.install.target {
+        InstallTarget::ManagementCluster => &["get", "install"],
+        InstallTarget::WorkloadClusters => &["get"],
+    };
+    rules.push(verbs_on_tenant(name, verbs));
+    rules
 }
 
 fn bind(

@@ -8,7 +8,7 @@ use std::{collections::HashMap, sync::Arc};
 use kube_cel::{KubeCelExt, cel};
 use serde_json::Value;
 
-use crate::{Policy, Where};
+use crate::{Lookup, Policy, Where};
 
 /// A request as a policy sees it.
 #[derive(Debug, Clone, Default)]
@@ -33,8 +33,10 @@ pub struct Situation {
     pub old_object: Value,
     /// The Boundary.
     pub boundary: Value,
-    /// What the authorizer answers to every check.
+    /// What the authorizer answers to every check but that of the verb `develop`.
     pub authorized: bool,
+    /// What the authorizer answers to the verb `develop` on the tenant.
+    pub develops: bool,
 }
 
 /// What a policy says.
@@ -62,7 +64,7 @@ pub fn evaluate(policy: &Policy, situation: &Situation) -> Result<Evaluation, Ev
     if !constraints_match(&policy.spec, situation) || !place_matches(policy, situation) {
         return Ok(Evaluation::NotMatched);
     }
-    let mut run = Run { policy, context: context(situation), variables: HashMap::new() };
+    let mut run = Run { policy, context: context(policy, situation), variables: HashMap::new() };
     for condition in list(&policy.spec, "matchConditions") {
         if !run.boolean(&condition, "expression", situation)? {
             return Ok(Evaluation::NotMatched);
@@ -87,6 +89,7 @@ fn place_matches(policy: &Policy, situation: &Situation) -> bool {
             Where::Everywhere => true,
             Where::PlatformNamespaces => owner == Some(bailey_api::PLATFORM),
             Where::TenantNamespaces => owner.is_some_and(|o| o != bailey_api::PLATFORM),
+            Where::OutsideTenants => owner.is_none_or(|o| o == bailey_api::PLATFORM),
         }
 }
 
@@ -121,7 +124,7 @@ fn constraints_match(spec: &Value, situation: &Situation) -> bool {
     })
 }
 
-fn context(situation: &Situation) -> cel::Context<'static> {
+fn context(policy: &Policy, situation: &Situation) -> cel::Context<'static> {
     let name = [&situation.object, &situation.old_object]
         .iter()
         .find_map(|o| o.pointer("/metadata/name").and_then(Value::as_str))
@@ -147,12 +150,34 @@ fn context(situation: &Situation) -> cel::Context<'static> {
         ("request", &request),
         ("object", &object),
         ("oldObject", &old_object),
-        ("params", &situation.boundary),
+        ("params", &params(policy, situation)),
+        ("namespaceObject", &namespace_object(situation)),
     ] {
         // Values that came from JSON always convert.
         let _ = context.add_variable(name, value);
     }
     context
+}
+
+/// What the policy looks up, made from the Boundary.
+fn params(policy: &Policy, situation: &Situation) -> Value {
+    if policy.lookup != Lookup::Platform {
+        return situation.boundary.clone();
+    }
+    let names = |kind: &str| -> Vec<&str> {
+        let owners = situation.boundary.pointer(&format!("/spec/{kind}")).and_then(Value::as_object);
+        let of_platform = owners.into_iter().flatten().filter(|(_, owner)| *owner == bailey_api::PLATFORM);
+        of_platform.map(|(name, _)| name.as_str()).collect()
+    };
+    serde_json::json!({ "rules": [{ "resourceNames": names("users") }, { "resourceNames": names("groups") }] })
+}
+
+fn namespace_object(situation: &Situation) -> Value {
+    let owner = situation.boundary.pointer("/spec/namespaces").and_then(|n| n.get(&situation.namespace));
+    let tenant = owner.and_then(Value::as_str).filter(|owner| *owner != bailey_api::PLATFORM);
+    let mut labels = serde_json::Map::new();
+    labels.extend(tenant.map(|t| (bailey_api::TENANT_LABEL.to_owned(), Value::from(t))));
+    serde_json::json!({ "metadata": { "name": situation.namespace, "labels": labels } })
 }
 
 /// As on the API server, null labels and annotations are absent.
@@ -200,7 +225,7 @@ impl Run<'_> {
 
     fn run(&self, item: &Value, field: &str, situation: &Situation) -> Result<cel::Value, EvaluationError> {
         let text = item.get(field).and_then(Value::as_str).unwrap_or_default();
-        let text = answer_authorizer(text, situation.authorized);
+        let text = answer_authorizer(text, situation);
         let program = cel::Program::compile(&text).map_err(|e| self.error(item, e.to_string()))?;
         program.execute(&self.context).map_err(|e| self.error(item, e.to_string()))
     }
@@ -213,14 +238,17 @@ impl Run<'_> {
 }
 
 /// Puts the answer where an expression asks the authorizer: from `authorizer` to `.allowed()`.
-fn answer_authorizer(text: &str, authorized: bool) -> String {
+fn answer_authorizer(text: &str, situation: &Situation) -> String {
     const END: &str = ".allowed()";
     let mut rest = text;
     let mut answered = String::new();
     while let Some(start) = rest.find("authorizer.") {
         let Some(end) = rest.get(start..).and_then(|tail| tail.find(END)) else { break };
         answered.push_str(rest.get(..start).unwrap_or_default());
-        answered.push_str(if authorized { "true" } else { "false" });
+        let check = rest.get(start..start + end).unwrap_or_default();
+        let answer =
+            if check.ends_with(".check('develop')") { situation.develops } else { situation.authorized };
+        answered.push_str(if answer { "true" } else { "false" });
         rest = rest.get(start + end + END.len()..).unwrap_or_default();
     }
     answered.push_str(rest);

@@ -26,6 +26,6 @@ pub use evaluate::{Evaluation, EvaluationError, Situation, evaluate};
 pub use foreign::{BindingFact, ForeignGrant, foreign_grants};
 pub use model::{Facts, Model, NamespaceFact, Problem, TenantModel, validate};
 pub use object::{Object, ObjectKind};
-pub use policies::{BindingMode, Policy, PolicyError, PolicyKind, Where, policies};
+pub use policies::{BindingMode, Lookup, Policy, PolicyError, PolicyKind, Where, policies};
 pub use project::{Projection, Projector, RequestedBinding};
 pub use scope::{RoleSource, Scoped, requested_rules, scope};

@@ -4,7 +4,7 @@
 //! asks for it. How a policy is bound is said by its annotations.
 
 use include_dir::{Dir, include_dir};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/policies");
 
@@ -62,6 +62,22 @@ pub enum Where {
     PlatformNamespaces,
     /// In namespaces of tenants.
     TenantNamespaces,
+    /// In namespaces of nobody or of the platform.
+    OutsideTenants,
+}
+
+/// What a policy looks up to know whose request it is; see `policies/common.yaml`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lookup {
+    /// Nothing: it asks about rights or places only.
+    Nothing,
+    /// Exact names of the platform, in the ClusterRole `bailey:platform`.
+    Platform,
+    /// The owner of a principal, in the Boundary.
+    Boundary {
+        /// Whether a missing Boundary refuses.
+        denies: bool,
+    },
 }
 
 /// One admission policy.
@@ -79,11 +95,24 @@ pub struct Policy {
     pub mode: BindingMode,
     /// Where it is bound.
     pub place: Where,
-    /// Whether a missing Boundary refuses (true) or lets through; absent for policies that look nothing up.
-    pub denies_without_boundary: Option<bool>,
+    /// What it looks up.
+    pub lookup: Lookup,
     /// Its `spec`, with the common part in front.
     pub spec: Value,
 }
+
+impl Policy {
+    /// The name of the file of its cases: the halves of a split policy share one.
+    pub fn cases(&self) -> &str {
+        self.name.strip_suffix(CLUSTER_HALF).unwrap_or(&self.name)
+    }
+}
+
+/// What the name of the half of a policy that looks at the cluster scope ends with.
+const CLUSTER_HALF: &str = "-cluster";
+/// Cluster-scoped kinds among those that policies match; subresources go with them.
+const CLUSTER_SCOPED: [&str; 4] =
+    ["namespaces", "clusterroles", "clusterrolebindings", "customresourcedefinitions"];
 
 /// All policies, sorted by file and position.
 pub fn policies() -> Result<Vec<Policy>, PolicyError> {
@@ -93,7 +122,7 @@ pub fn policies() -> Result<Vec<Policy>, PolicyError> {
     files.sort_unstable();
     for file in files.into_iter().filter(|f| f.ends_with(".yaml") && *f != "common.yaml") {
         for document in documents(file)? {
-            all.push(parse(file, &document, &common)?);
+            all.extend(halves(parse(file, &document, &common)?));
         }
     }
     Ok(all)
@@ -115,22 +144,23 @@ fn parse(file: &str, document: &Value, common: &Value) -> Result<Policy, PolicyE
         _ => return Err(missing("kind")),
     };
     let mut spec = document.get("spec").cloned().ok_or_else(|| missing("spec"))?;
-    let denies_without_boundary = match (annotation("bounds"), annotation("without-boundary")) {
-        (None, None) => None,
-        (Some("everyone-but-platform"), Some("Deny")) => Some(true),
-        (Some("everyone-but-platform"), Some("Allow")) => Some(false),
-        _ => return Err(missing("bailey.dev/bounds, bailey.dev/without-boundary")),
+    let lookup = match annotation("looks-up") {
+        None => Lookup::Nothing,
+        Some("platform") => Lookup::Platform,
+        Some("boundary") => Lookup::Boundary { denies: true },
+        Some(_) => return Err(missing("bailey.dev/looks-up")),
     };
-    if denies_without_boundary.is_some() {
-        prepend(&mut spec, common, "matchConditions");
-        prepend(&mut spec, common, "variables");
-        let api_version = format!("{}/{}", bailey_api::GROUP, bailey_api::VERSION);
-        if let Some(spec) = spec.as_object_mut() {
-            spec.insert(
-                "paramKind".to_owned(),
-                serde_json::json!({ "apiVersion": api_version, "kind": "Boundary" }),
-            );
-        }
+    let boundary = format!("{}/{}", bailey_api::GROUP, bailey_api::VERSION);
+    let param = match lookup {
+        Lookup::Nothing => None,
+        Lookup::Platform => Some(("platform", "rbac.authorization.k8s.io/v1", "ClusterRole")),
+        Lookup::Boundary { .. } => Some(("boundary", boundary.as_str(), "Boundary")),
+    };
+    if let (Some((section, api_version, kind)), Some(spec)) = (param, spec.as_object_mut()) {
+        let common = common.get(section).ok_or_else(|| missing("looks-up section of common.yaml"))?;
+        prepend(spec, common, "matchConditions");
+        prepend(spec, common, "variables");
+        spec.insert("paramKind".to_owned(), json!({ "apiVersion": api_version, "kind": kind }));
     }
     Ok(Policy {
         name: text("/metadata/name").ok_or_else(|| missing("metadata.name"))?.to_owned(),
@@ -148,19 +178,92 @@ fn parse(file: &str, document: &Value, common: &Value) -> Result<Policy, PolicyE
             None => Where::Everywhere,
             Some("platform") => Where::PlatformNamespaces,
             Some("tenants") => Where::TenantNamespaces,
+            Some("outside-tenants") => Where::OutsideTenants,
             Some(_) => return Err(missing("bailey.dev/where")),
         },
-        denies_without_boundary,
+        lookup,
         spec,
     })
 }
 
-fn prepend(spec: &mut Value, common: &Value, field: &str) {
+/// Splits a policy that looks the Boundary up into what it matches in namespaces and in the cluster scope.
+///
+/// In namespaces only tenants write what it matches, so it is held to those of tenants and refuses without a
+/// Boundary. In the cluster scope Kubernetes itself writes (at its start, before it knows the Boundary), so a
+/// missing one lets through, and a backstop that looks up the platform's names stands behind.
+fn halves(policy: Policy) -> Vec<Policy> {
+    let (namespaced, cluster) = match policy.lookup {
+        Lookup::Boundary { .. } => split(&policy.spec),
+        _ => (policy.spec.clone(), Value::Null),
+    };
+    let mut halves = Vec::new();
+    if has_rules(&namespaced) {
+        let place = if policy.lookup == (Lookup::Boundary { denies: true }) {
+            Where::TenantNamespaces
+        } else {
+            policy.place
+        };
+        halves.push(selected(Policy { spec: namespaced, place, ..policy.clone() }));
+    }
+    if has_rules(&cluster) {
+        let mut spec = cluster;
+        if let Some(spec) = spec.as_object_mut() {
+            spec.insert("failurePolicy".to_owned(), json!("Ignore"));
+        }
+        let suffix = if halves.is_empty() { "" } else { CLUSTER_HALF };
+        let name = format!("{}{suffix}", policy.name);
+        halves.push(Policy { name, spec, lookup: Lookup::Boundary { denies: false }, ..policy });
+    }
+    halves
+}
+
+/// Puts the selector of tenants' namespaces into the policy itself: one in the binding is looked at only after
+/// the API server knows what the policy looks up.
+fn selected(mut policy: Policy) -> Policy {
+    let operator = match policy.place {
+        Where::TenantNamespaces => "Exists",
+        Where::OutsideTenants => "DoesNotExist",
+        Where::Everywhere | Where::PlatformNamespaces => return policy,
+    };
+    if let Some(constraints) = policy.spec.get_mut("matchConstraints").and_then(Value::as_object_mut) {
+        let expression = json!({ "key": bailey_api::TENANT_LABEL, "operator": operator });
+        constraints.insert("namespaceSelector".to_owned(), json!({ "matchExpressions": [expression] }));
+    }
+    policy
+}
+
+fn split(spec: &Value) -> (Value, Value) {
+    let half = |cluster: bool| {
+        let mut spec = spec.clone();
+        if let Some(rules) = spec.pointer_mut("/matchConstraints/resourceRules").and_then(Value::as_array_mut)
+        {
+            for rule in rules.iter_mut() {
+                if let Some(resources) = rule.get_mut("resources").and_then(Value::as_array_mut) {
+                    resources.retain(|r| r.as_str().is_some_and(is_cluster_scoped) == cluster);
+                }
+            }
+            rules.retain(|rule| {
+                rule.get("resources").and_then(Value::as_array).is_some_and(|r| !r.is_empty())
+            });
+        }
+        spec
+    };
+    (half(false), half(true))
+}
+
+/// Whether a resource that policies match is cluster-scoped.
+pub(crate) fn is_cluster_scoped(resource: &str) -> bool {
+    resource.split('/').next().is_some_and(|plural| CLUSTER_SCOPED.contains(&plural))
+}
+
+fn has_rules(spec: &Value) -> bool {
+    spec.pointer("/matchConstraints/resourceRules").and_then(Value::as_array).is_some_and(|r| !r.is_empty())
+}
+
+fn prepend(spec: &mut serde_json::Map<String, Value>, common: &Value, field: &str) {
     let mut list = common.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
     list.extend(spec.get(field).and_then(Value::as_array).cloned().unwrap_or_default());
-    if let Some(spec) = spec.as_object_mut() {
-        spec.insert(field.to_owned(), Value::Array(list));
-    }
+    spec.insert(field.to_owned(), Value::Array(list));
 }
 
 #[cfg(test)]

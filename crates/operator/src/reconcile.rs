@@ -252,6 +252,7 @@ impl Reconciler {
             self.keep::<Tenant>(tenant.meta()).await?;
         }
         self.applier.write_boundary(&wanted.desired.boundary, cluster).await?;
+        self.applier.apply_all([&wanted.desired.platform], cluster).await.1.map_or(Ok(()), Err)?;
         let keys = self.keys(wanted, snapshot);
         if snapshot.installation.spec.enforcement == Enforcement::Enforce {
             self.apply_rails(&wanted.desired.rails, cluster).await?;

@@ -156,8 +156,10 @@ impl ManagementCluster {
         if mode == "Enforce" { self.rails_active().await } else { Ok(()) }
     }
 
-    /// The API server learns of a policy through a watch; the last one is in effect when a scoped role is scoped.
-    async fn rails_active(&self) -> Result<()> {
+    /// Waits until the API server does what the rails say.
+    ///
+    /// It learns of a policy through a watch, and of the Boundary up to 30 s after its start.
+    pub async fn rails_active(&self) -> Result<()> {
         let installer = self.installer()?;
         let probe = r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"probe"},
             "rules":[{"apiGroups":[""],"resources":["nodes"],"verbs":["get"]}]}"#;

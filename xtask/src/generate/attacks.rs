@@ -24,7 +24,9 @@ pub(super) fn page() -> Result<String> {
         let links: Vec<_> = stopped.map(|attack| format!("[{0}](#{0})", attack.id())).collect();
         let name = match rail {
             Rail::Rbac => "RBAC: nobody grants the right".to_owned(),
-            _ if rails.iter().any(|known| known == rail.name()) => format!("[{0}](rails.md#{0})", rail.name()),
+            _ if rails.iter().any(|known| known == rail.name()) => {
+                format!("[{0}](rails.md#{0})", rail.name())
+            }
             _ => format!("Kubernetes itself: {}", rail.name()),
         };
         text.push_str(&row(&[&name, &links.join(", ")]));

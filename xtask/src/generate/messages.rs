@@ -33,6 +33,8 @@ struct Case {
     old_object: Value,
     #[serde(default = "yes")]
     authorized: bool,
+    #[serde(default)]
+    develops: bool,
     expect: String,
 }
 
@@ -56,10 +58,10 @@ impl Messages {
 
     /// One message for each validation of a policy that a case shows offline.
     pub(super) fn of(&self, policy: &Policy) -> Result<Vec<String>> {
-        if policy.kind == PolicyKind::Mutating || !root().join(path(&policy.name)).is_file() {
+        if policy.kind == PolicyKind::Mutating || !root().join(path(policy.cases())).is_file() {
             return Ok(Vec::new());
         }
-        let cases: Vec<Case> = parse(&policy.name)?;
+        let cases: Vec<Case> = parse(policy.cases())?;
         // A patch holds only what changes, and a policy sees the whole object.
         let whole = |case: &&Case| case.expect == "refused" && case.verb.as_deref() != Some("patch");
         let situations: Vec<_> =
@@ -106,6 +108,7 @@ impl Case {
             old_object: self.old_object.clone(),
             boundary: boundary.clone(),
             authorized: self.authorized,
+            develops: self.develops,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use bailey_guardrails::{BindingMode, Policy, PolicyKind, Where, policies};
+use bailey_guardrails::{BindingMode, Lookup, Policy, PolicyKind, Where, policies};
 use serde_json::Value;
 
 use super::markdown::{code, codes, fenced, head, row, sentence, table};
@@ -63,14 +63,23 @@ fn section(text: &mut String, policy: &Policy, messages: &Messages) -> Result<()
 fn bounds(policy: &Policy) -> String {
     let place = match policy.place {
         Where::Everywhere => "",
-        Where::PlatformNamespaces => ", in the namespaces of the platform",
-        Where::TenantNamespaces => ", in the namespaces of tenants",
+        Where::PlatformNamespaces => ", in namespaces of the platform",
+        Where::TenantNamespaces => ", in namespaces of tenants",
+        Where::OutsideTenants => ", outside the namespaces of tenants",
     };
-    match policy.denies_without_boundary {
-        None => format!("everyone{place}; needs no index"),
-        Some(true) => format!("everyone but the platform{place}; without the Boundary, refuses"),
-        Some(false) => format!("everyone but the platform{place}; without the Boundary, lets through"),
-    }
+    let (who, missing) = match policy.lookup {
+        Lookup::Nothing => ("everyone", "looks nothing up"),
+        Lookup::Platform => {
+            ("everyone but the platform", "by its exact names, in the ClusterRole `bailey:platform`")
+        }
+        Lookup::Boundary { denies: true } => {
+            ("everyone but the platform", "by the Boundary, and without one it refuses")
+        }
+        Lookup::Boundary { denies: false } => {
+            ("everyone but the platform", "by the Boundary, and without one it lets through")
+        }
+    };
+    format!("{who}{place}; {missing}")
 }
 
 fn modes(policy: &Policy) -> &'static str {

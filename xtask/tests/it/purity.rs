@@ -8,8 +8,18 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 /// Crates that decide and never talk: they run in a test, in a browser and in a plan alike.
 const PURE: [&str; 3] = ["bailey-api", "bailey-attacks", "bailey-guardrails"];
 /// What a crate that talks is made with. kube's derive and core types are data; its client is not.
-const TALKS: [&str; 10] =
-    ["tokio", "hyper", "hyper-util", "axum", "kube-client", "kube-runtime", "reqwest", "rustls", "tower", "mio"];
+const TALKS: [&str; 10] = [
+    "tokio",
+    "hyper",
+    "hyper-util",
+    "axum",
+    "kube-client",
+    "kube-runtime",
+    "reqwest",
+    "rustls",
+    "tower",
+    "mio",
+];
 /// Our crates from bottom to top; each may know those above it in this list only.
 const LAYERS: [&[&str]; 6] = [
     &["bailey-api", "bailey-attacks"],
@@ -39,7 +49,10 @@ fn pure_crates_reach_nothing_that_talks() {
         let reached: BTreeSet<_> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
         assert!(reached.contains(name), "{tree}");
         let talking: Vec<_> = TALKS.iter().filter(|crate_name| reached.contains(*crate_name)).collect();
-        assert!(talking.is_empty(), "{name} reaches {talking:?}; see: cargo tree --package {name} --edges normal");
+        assert!(
+            talking.is_empty(),
+            "{name} reaches {talking:?}; see: cargo tree --package {name} --edges normal"
+        );
     }
 }
 
@@ -70,7 +83,8 @@ fn the_testkit_is_for_tests_and_tasks_only() {
 #[test]
 fn the_rails_build_for_the_browser() {
     const TARGET: &str = "wasm32-unknown-unknown";
-    let installed = Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).output().unwrap();
+    let installed =
+        Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).output().unwrap();
     let folder = String::from_utf8(installed.stdout).unwrap();
     if !std::path::Path::new(folder.trim()).is_dir() {
         eprintln!("skipped: the target {TARGET} is not installed (`rustup target add {TARGET}`)");

@@ -29,6 +29,7 @@ async fn no_attack_succeeds_and_each_rail_is_needed() {
     nothing_gets_through(&cluster, "operator killed, API server restarted", "b").await;
     the_platform_still_works(&cluster).await;
 
+    cluster.rails_active().await.unwrap();
     let attacks = catalogue().unwrap();
     for rail in Rail::ALL {
         // Behind these two stands RBAC itself: nobody holds the right, or the check for escalation refuses.

@@ -11,7 +11,9 @@
 
 mod apps;
 mod attacks;
+mod chart;
 mod lifecycle;
+mod readme;
 mod roles;
 mod rollout;
 

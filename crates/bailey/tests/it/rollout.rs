@@ -95,15 +95,14 @@ fn findings(cluster: &ManagementCluster) -> Vec<Finding> {
     let log = std::fs::read_to_string(cluster.plane.dir().join("audit.log")).unwrap();
     let mut findings = Vec::new();
     for event in log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
-        let Some(text) =
-            event["annotations"]["validation.policy.admission.k8s.io/validation_failure"].as_str()
-        else {
-            continue;
-        };
-        for failure in serde_json::from_str::<Vec<Value>>(text).unwrap() {
+        let annotation = |name: &str| event["annotations"][name].as_str();
+        if let Some(text) = annotation("pod-security.kubernetes.io/audit-violations") {
+            findings.push(Finding { rail: Rail::PodSecurity.name().to_owned(), text: text.to_owned() });
+        }
+        let failures = annotation("validation.policy.admission.k8s.io/validation_failure").unwrap_or("[]");
+        for failure in serde_json::from_str::<Vec<Value>>(failures).unwrap() {
             let message = failure["message"].as_str().unwrap();
-            let rail =
-                message.strip_prefix("rail ").and_then(|m| m.split_once(':')).map_or("", |(rail, _)| rail);
+            let rail = message.strip_prefix("rail ").and_then(|m| m.split_once(':')).map_or("", |(r, _)| r);
             findings.push(Finding { rail: rail.to_owned(), text: failure.to_string() });
         }
     }

@@ -23,10 +23,47 @@ fn every_validation_says_what_to_do() {
 }
 
 #[test]
-fn rails_in_platform_namespaces_let_through_without_a_boundary() {
-    // Else a lost Boundary would keep the operator's own pod from starting, and it could never come back.
-    for policy in policies().unwrap().iter().filter(|p| p.place == Where::PlatformNamespaces) {
-        assert_eq!(policy.denies_without_boundary, Some(false), "{}", policy.name);
+fn what_kubernetes_itself_writes_never_waits_for_the_boundary() {
+    // The API server refuses whatever a policy matches until it knows what the policy looks up, and it knows
+    // custom kinds late. So such a policy matches only the namespaces of tenants, or fails open.
+    for policy in policies().unwrap().iter().filter(|p| matches!(p.lookup, Lookup::Boundary { .. })) {
+        let rules = policy.spec["matchConstraints"]["resourceRules"].as_array().unwrap();
+        let resources = rules.iter().flat_map(|r| r["resources"].as_array().unwrap());
+        let cluster: Vec<_> = resources.map(|r| is_cluster_scoped(r.as_str().unwrap())).collect();
+        let selector = &policy.spec["matchConstraints"]["namespaceSelector"]["matchExpressions"][0];
+        match cluster.iter().all(|c| *c) {
+            true => {
+                assert_eq!(policy.spec["failurePolicy"], "Ignore", "{}", policy.name);
+                assert_eq!(policy.lookup, Lookup::Boundary { denies: false }, "{}", policy.name);
+            }
+            false => {
+                assert!(cluster.iter().all(|c| !c), "{}", policy.name);
+                assert_eq!(
+                    (&selector["key"], &selector["operator"]),
+                    (&json!("bailey.dev/tenant"), &json!("Exists"))
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_fails_open_has_a_backstop() {
+    // Behind mutating policies stands RBAC's own check for escalation, and behind subjects the projection,
+    // which drops those that are not the tenant's.
+    let all = policies().unwrap();
+    let open = all
+        .iter()
+        .filter(|p| p.lookup == Lookup::Boundary { denies: false } && p.kind == PolicyKind::Validating);
+    for policy in
+        open.filter(|p| !["bailey-rbac-subjects-cluster", "bailey-scoped-notice"].contains(&p.name.as_str()))
+    {
+        let backstop = all.iter().find(|b| b.rail == policy.rail && b.name.ends_with("-backstop"));
+        let backstop = backstop.unwrap_or_else(|| panic!("{} has none", policy.name));
+        assert_eq!(
+            (backstop.lookup, backstop.spec["failurePolicy"].as_str()),
+            (Lookup::Platform, Some("Fail"))
+        );
     }
 }
 

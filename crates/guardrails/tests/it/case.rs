@@ -6,7 +6,7 @@ use std::{fs, path::PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Policy, Situation};
+use super::{Policy, Situation, policies};
 
 /// One request and the expected answer.
 #[derive(Debug, Deserialize)]
@@ -29,6 +29,9 @@ pub struct Case {
     /// What the authorizer answers to the policy.
     #[serde(default = "yes")]
     pub authorized: bool,
+    /// Whether the user develops for the tenant: holds the verb `develop` on it.
+    #[serde(default)]
+    pub develops: bool,
     pub expect: Expect,
     /// Part of the message of a refusal.
     pub message: Option<String>,
@@ -78,10 +81,15 @@ pub fn boundary() -> Value {
     serde_saphyr::from_str(&read("boundary").unwrap()).unwrap()
 }
 
-/// The cases of a policy.
+/// The cases of a policy; of half a policy, those of its half.
 pub fn cases(policy: &Policy) -> Vec<Case> {
-    let text = read(&policy.name).unwrap_or_else(|| panic!("policy `{}` has no cases", policy.name));
-    serde_saphyr::from_str(&text).unwrap_or_else(|e| panic!("cases of `{}`: {e}", policy.name))
+    let text = read(policy.cases()).unwrap_or_else(|| panic!("policy `{}` has no cases", policy.name));
+    let mut cases: Vec<Case> =
+        serde_saphyr::from_str(&text).unwrap_or_else(|e| panic!("cases of `{}`: {e}", policy.name));
+    if policies().unwrap().iter().filter(|p| p.cases() == policy.cases()).count() > 1 {
+        cases.retain(|case| case.namespace.is_empty() == (policy.name != policy.cases()));
+    }
+    cases
 }
 
 impl Case {
@@ -109,6 +117,7 @@ impl Case {
             old_object: self.old_object.clone(),
             boundary: boundary.clone(),
             authorized: self.authorized,
+            develops: self.develops,
         }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     case::{self, Case, Expect},
-    cluster::{Answer, Cluster, EVERYTHING, Request, UNAUTHORIZED, until},
+    cluster::{Answer, Cluster, DEVELOPER, EVERYTHING, Request, UNAUTHORIZED, until},
 };
 
 /// Waits until each policy acts, as seen by one of its cases.
@@ -126,6 +126,7 @@ async fn send(cluster: &Cluster, case: &Case) -> Result<Answer> {
     }
     let mut groups: Vec<_> = case.groups.iter().map(String::as_str).collect();
     groups.push(if case.authorized { EVERYTHING } else { UNAUTHORIZED });
+    groups.extend(case.develops.then_some(DEVELOPER));
     let has_body = ["POST", "PUT", "PATCH"].contains(&method) && case.operation != "CONNECT";
     cluster
         .send(Request {

@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 pub const EVERYTHING: &str = "rails-test:everything";
 /// Holds everything but what cases with `authorized: false` ask the authorizer for.
 pub const UNAUTHORIZED: &str = "rails-test:unauthorized";
+/// Holds the verb `develop` on tenants.
+pub const DEVELOPER: &str = "rails-test:developer";
 
 /// How long a policy may take to act after it is applied; two seconds are usual.
 const ACTIVE_SECONDS: u64 = 60;
@@ -80,13 +82,14 @@ impl Cluster {
         cluster.plane.admin().kubectl(&wait, None).await?.stdout_of_success()?;
         let discovery = cluster.discovery().await?;
         cluster.prepare(&discovery).await?;
-        cluster.install("Enforce").await?;
+        cluster.install("Enforce", |policy| !is_backstop(policy)).await?;
         Ok(cluster)
     }
 
-    /// Puts everything on the server as it is in a mode, and takes away the rails of another mode.
-    pub async fn install(&mut self, enforcement: &str) -> Result<()> {
-        let desired = build(&model(enforcement), &self.policies, &self.discovery().await?);
+    /// Puts everything on the server as it is in a mode, with the policies wanted, and takes the others away.
+    pub async fn install(&mut self, enforcement: &str, wanted: impl Fn(&Policy) -> bool) -> Result<()> {
+        let policies: Vec<_> = self.policies.iter().filter(|p| wanted(p)).cloned().collect();
+        let desired = build(&model(enforcement), &policies, &self.discovery().await?);
         for object in desired.objects() {
             self.apply(&object_path(object), &object.content).await?;
         }
@@ -137,7 +140,11 @@ impl Cluster {
         let rbac = "rbac.authorization.k8s.io";
         let role = json!({"apiVersion": format!("{rbac}/v1"), "kind": "ClusterRole", "metadata": {"name": UNAUTHORIZED}, "rules": rules});
         self.apply(&format!("/apis/{rbac}/v1/clusterroles/{UNAUTHORIZED}"), &role).await?;
-        for (group, role) in [(EVERYTHING, "cluster-admin"), (UNAUTHORIZED, UNAUTHORIZED)] {
+        let rules = json!([rule(vec![bailey_api::GROUP], vec!["tenants"], &["develop"])]);
+        let role = json!({"apiVersion": format!("{rbac}/v1"), "kind": "ClusterRole", "metadata": {"name": DEVELOPER}, "rules": rules});
+        self.apply(&format!("/apis/{rbac}/v1/clusterroles/{DEVELOPER}"), &role).await?;
+        let all = [(EVERYTHING, "cluster-admin"), (UNAUTHORIZED, UNAUTHORIZED), (DEVELOPER, DEVELOPER)];
+        for (group, role) in all {
             let binding = json!({
                 "apiVersion": format!("{rbac}/v1"), "kind": "ClusterRoleBinding", "metadata": {"name": group},
                 "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": role},
@@ -191,6 +198,11 @@ impl Cluster {
         ensure!(answer.ok(), "apply {path}: {}", answer.body);
         Ok(())
     }
+}
+
+/// Whether a policy stands behind another, whose refusal would hide its own.
+pub fn is_backstop(policy: &Policy) -> bool {
+    policy.name.ends_with("-backstop")
 }
 
 /// A stand-in for the kind of Argo CD.

@@ -12,8 +12,8 @@ mod cases;
 mod cluster;
 mod scoped;
 
-use bailey_guardrails::{Policy, Situation};
-use cluster::{Cluster, Request, until, validating};
+use bailey_guardrails::{Policy, Situation, policies};
+use cluster::{Cluster, Request, is_backstop, until, validating};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_rails_hold_on_a_real_api_server() {
@@ -25,8 +25,18 @@ async fn the_rails_hold_on_a_real_api_server() {
     wrong.extend(types_check(&cluster).await.unwrap());
     wrong.extend(scoped::run(&cluster).await.unwrap());
 
-    cluster.install("Warn").await.unwrap();
-    let added: Vec<_> = cluster.bound().filter(|policy| !enforced.contains(policy)).cloned().collect();
+    cluster.install("Enforce", is_backstop).await.unwrap();
+    let backstops: Vec<_> = cluster.bound().cloned().collect();
+    cases::all_are_active(&cluster, &backstops).await.unwrap();
+    wrong.extend(cases::run(&cluster, &backstops).await.unwrap());
+    wrong.extend(types_check(&cluster).await.unwrap());
+
+    cluster.install("Warn", |_| true).await.unwrap();
+    let added: Vec<_> = cluster
+        .bound()
+        .filter(|policy| !enforced.contains(policy) && !is_backstop(policy))
+        .cloned()
+        .collect();
     cases::all_are_active(&cluster, &added).await.unwrap();
     wrong.extend(cases::run(&cluster, &added).await.unwrap());
     wrong.extend(types_check(&cluster).await.unwrap());

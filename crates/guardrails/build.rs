@@ -1,0 +1,5 @@
+//! Rebuilds the crate when a policies file is added or removed, which `include_dir` alone does not notice.
+
+fn main() {
+    println!("cargo::rerun-if-changed=policies");
+}
