@@ -1,4 +1,4 @@
-//! Rebuilds the crate when a policies file is added or removed, which `include_dir` alone does not notice.
+//! Rebuilds the crate when a policy file is added or removed, which `include_dir` alone does not notice.
 
 fn main() {
     println!("cargo::rerun-if-changed=policies");

@@ -224,6 +224,7 @@ fn refusing_rule(message: &str) -> String {
     quoted("ValidatingAdmissionPolicy '", '\'')
         .or_else(|| quoted("policy '", '\''))
         .or_else(|| quoted("admission webhook \"", '"'))
+        .or_else(|| message.contains("violates PodSecurity").then(|| "pod-security".to_owned()))
         .unwrap_or_else(|| "rbac".to_owned())
 }
 

@@ -16,6 +16,7 @@ mod model;
 mod object;
 mod policies;
 mod project;
+mod rbac;
 mod scope;
 
 pub use boundary::boundary;
@@ -28,4 +29,5 @@ pub use model::{Facts, Model, NamespaceFact, Problem, TenantModel, validate};
 pub use object::{Object, ObjectKind};
 pub use policies::{BindingMode, Lookup, Policy, PolicyError, PolicyKind, Where, policies};
 pub use project::{Projection, Projector, RequestedBinding};
+pub use rbac::Rbac;
 pub use scope::{RoleSource, Scoped, requested_rules, scope};

@@ -152,6 +152,17 @@ impl Object {
         }
     }
 
+    /// Whether what is there already says all that is wanted, so that nothing needs to be written.
+    ///
+    /// Maps may hold more (the API server fills defaults in), lists may not, and absent is the same as empty.
+    /// The Boundary is written whole, so of it the spec must be equal.
+    pub fn is_said_by(&self, live: &Value) -> bool {
+        match self.kind {
+            ObjectKind::Boundary => live.get("spec") == self.content.get("spec"),
+            _ => says(live, &self.content),
+        }
+    }
+
     /// Says who owns this object, so that it is collected with its owner.
     pub(crate) fn owned_by(mut self, kind: ObjectKind, name: &str, uid: &str) -> Self {
         let owner = json!([{ "apiVersion": kind.api_version(), "kind": kind.resource().2, "name": name, "uid": uid }]);
@@ -159,5 +170,46 @@ impl Object {
             metadata.insert("ownerReferences".to_owned(), owner);
         }
         self
+    }
+}
+
+fn says(live: &Value, wanted: &Value) -> bool {
+    match (live, wanted) {
+        (Value::Object(live), Value::Object(wanted)) => wanted.iter().all(|(key, wanted)| {
+            // Types are known from where an object was found; caches and lists do not keep them.
+            let is_type = key == "apiVersion" || key == "kind";
+            live.get(key).map_or_else(|| is_type || is_empty(wanted), |live| says(live, wanted))
+        }),
+        (Value::Array(live), Value::Array(wanted)) => {
+            live.len() == wanted.len() && live.iter().zip(wanted).all(|(live, wanted)| says(live, wanted))
+        }
+        (Value::Null, wanted) => is_empty(wanted),
+        (live, wanted) => live == wanted,
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::String(text) => text.is_empty(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_may_say_more_but_not_other_things() {
+        let wanted = json!({"kind": "X", "spec": {"list": [{"a": 1}], "none": []}});
+        assert!(says(&json!({"spec": {"list": [{"a": 1, "default": true}], "more": 2}}), &wanted));
+        assert!(says(&json!({"spec": {"list": [{"a": 1}], "none": null}}), &wanted));
+        assert!(!says(&json!({"kind": "Y", "spec": {"list": [{"a": 1}]}}), &wanted));
+        assert!(!says(&json!({"spec": {"list": [{"a": 2}]}}), &wanted));
+        assert!(!says(&json!({"spec": {"list": [{"a": 1}, {"b": 1}]}}), &wanted), "one too many");
+        assert!(!says(&json!({}), &wanted));
     }
 }

@@ -31,7 +31,9 @@ pub struct RequestedBinding {
     pub subjects: Vec<Subject>,
     /// What the platform approved, from its AccessRequest.
     pub approved: Vec<ApprovedRule>,
-    /// The rules of the role it asks for, or why they cannot be read.
+    /// The role it asks for, as `KIND/NAME`.
+    pub role: String,
+    /// The rules of that role, or why they cannot be read.
     pub rules: Result<Vec<PolicyRule>, String>,
 }
 

@@ -30,7 +30,10 @@ pub struct RoleSource {
 /// The rules that a role asks for: its record if it is scoped, else what it says.
 ///
 /// `others` are the tenant's own cluster roles, for a recorded aggregation. The error says what is unreadable.
-pub fn requested_rules(role: &RoleSource, others: &[RoleSource]) -> Result<Vec<PolicyRule>, String> {
+pub fn requested_rules<'a>(
+    role: &RoleSource,
+    others: impl Iterator<Item = &'a RoleSource>,
+) -> Result<Vec<PolicyRule>, String> {
     let Some(record) = &role.requested else { return Ok(role.rules.clone()) };
     if !role.rules.is_empty() {
         return Ok(role.rules.clone());
@@ -45,10 +48,10 @@ pub fn requested_rules(role: &RoleSource, others: &[RoleSource]) -> Result<Vec<P
                     .to_owned(),
             );
         }
-        for other in others.iter().filter(|o| selectors.iter().any(|s| selects(s, &o.labels))) {
+        for other in others.filter(|o| selectors.iter().any(|s| selects(s, &o.labels))) {
             // A role that aggregates is not aggregated again: its own record holds what it asks for itself.
             let own = RoleSource { aggregation: None, ..other.clone() };
-            rules.extend(requested_rules(&own, &[])?);
+            rules.extend(requested_rules(&own, std::iter::empty())?);
         }
     }
     Ok(rules)

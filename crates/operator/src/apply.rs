@@ -3,14 +3,20 @@
 //! An object is written only if what is there does not already say all that is wanted, so that a
 //! reconciliation that changes nothing writes nothing.
 
-use std::{collections::HashSet, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
-use bailey_api::COMPONENT_LABEL;
+use bailey_api::{AccessRequest, COMPONENT_LABEL};
 use bailey_guardrails::{Object, ObjectKind};
 use futures::{StreamExt, stream};
+use k8s_openapi::api::core::v1::Namespace;
 use kube::{
     Api, Client, Resource, ResourceExt,
     api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions},
+    core::PartialObjectMeta,
     runtime::reflector::{ObjectRef, Store},
 };
 use serde::Serialize;
@@ -51,9 +57,10 @@ impl Applier {
     pub(crate) async fn apply_all<'a>(
         &self,
         objects: impl IntoIterator<Item = &'a Object>,
-        cluster: &Cluster,
+        live: &Live<'_>,
     ) -> (usize, Option<OperatorError>) {
-        let differing: Vec<_> = objects.into_iter().filter(|o| !is_satisfied(o, cluster)).cloned().collect();
+        let differs = |object: &&Object| !live.find(object).is_some_and(|found| object.is_said_by(&found));
+        let differing: Vec<_> = objects.into_iter().filter(differs).cloned().collect();
         let results = stream::iter(differing)
             .map(|object| async move { self.apply(&object).await })
             .buffer_unordered(CONCURRENT_WRITES)
@@ -225,27 +232,6 @@ pub(crate) struct Orphan {
     uid: Option<String>,
 }
 
-/// Bailey's objects that are not in `wanted`. Labels alone do not make an object Bailey's: its name must have
-/// the reserved prefix too, which nobody but the platform may use.
-pub(crate) fn orphans(cluster: &Cluster, wanted: &HashSet<Key>) -> Vec<Orphan> {
-    let mut found = Vec::new();
-    collect(&cluster.cluster_roles, ObjectKind::ClusterRole, &mut found);
-    collect(&cluster.cluster_role_bindings, ObjectKind::ClusterRoleBinding, &mut found);
-    collect(&cluster.roles, ObjectKind::Role, &mut found);
-    collect(&cluster.role_bindings, ObjectKind::RoleBinding, &mut found);
-    for (kind, object) in cluster.rails() {
-        if object.name_any().starts_with("bailey-") {
-            found.push(Orphan { key: (kind, None, object.name_any()), uid: object.uid() });
-        }
-    }
-    for request in cluster.requests().0 {
-        let key = (ObjectKind::AccessRequest, request.namespace(), request.name_any());
-        found.push(Orphan { key, uid: request.uid() });
-    }
-    found.retain(|orphan| !wanted.contains(&orphan.key));
-    found
-}
-
 fn collect<K>(store: &Store<K>, kind: ObjectKind, found: &mut Vec<Orphan>)
 where
     K: Resource<DynamicType = ()> + Clone + 'static,
@@ -258,30 +244,70 @@ where
     }
 }
 
-/// Whether what is there says all that is wanted.
-fn is_satisfied(wanted: &Object, cluster: &Cluster) -> bool {
-    let live = match wanted.kind {
-        ObjectKind::ClusterRole => cached(&cluster.cluster_roles, wanted),
-        ObjectKind::ClusterRoleBinding => cached(&cluster.cluster_role_bindings, wanted),
-        ObjectKind::Role => cached(&cluster.roles, wanted),
-        ObjectKind::RoleBinding => cached(&cluster.role_bindings, wanted),
-        ObjectKind::Namespace => cluster
-            .namespaces()
-            .iter()
-            .find(|n| n.name_any() == wanted.name)
-            .map(|n| json!({ "metadata": { "name": wanted.name, "labels": n.labels() } })),
-        ObjectKind::AccessRequest => cluster
-            .requests()
-            .0
-            .iter()
-            .find(|r| r.name_any() == wanted.name && r.namespace() == wanted.namespace)
-            .and_then(|r| serde_json::to_value(r).ok()),
-        _ => cluster
-            .rails()
-            .find(|(kind, o)| *kind == wanted.kind && o.name_any() == wanted.name)
-            .and_then(|(_, o)| serde_json::to_value(&*o).ok()),
-    };
-    live.is_some_and(|live| says(&live, &wanted.content))
+/// What is there, to be found by key.
+pub(crate) struct Live<'a> {
+    cluster: &'a Cluster,
+    namespaces: HashMap<String, Arc<PartialObjectMeta<Namespace>>>,
+    requests: HashMap<(Option<String>, String), &'a AccessRequest>,
+    rails: HashMap<(ObjectKind, String), Arc<DynamicObject>>,
+}
+
+impl<'a> Live<'a> {
+    pub(crate) fn new(cluster: &'a Cluster, requests: &'a [AccessRequest]) -> Self {
+        Self {
+            cluster,
+            namespaces: cluster.namespaces().into_iter().map(|n| (n.name_any(), n)).collect(),
+            requests: requests.iter().map(|r| ((r.namespace(), r.name_any()), r)).collect(),
+            rails: cluster.rails().map(|(kind, o)| ((kind, o.name_any()), o)).collect(),
+        }
+    }
+
+    /// All namespaces.
+    pub(crate) fn namespaces(&self) -> impl Iterator<Item = &Arc<PartialObjectMeta<Namespace>>> {
+        self.namespaces.values()
+    }
+
+    /// Bailey's objects that are not in `wanted`. Labels alone do not make an object Bailey's: its name must
+    /// have the reserved prefix too, which nobody but the platform may use.
+    pub(crate) fn orphans(&self, wanted: &HashSet<Key>) -> Vec<Orphan> {
+        let mut found = Vec::new();
+        collect(&self.cluster.cluster_roles, ObjectKind::ClusterRole, &mut found);
+        collect(&self.cluster.cluster_role_bindings, ObjectKind::ClusterRoleBinding, &mut found);
+        collect(&self.cluster.roles, ObjectKind::Role, &mut found);
+        collect(&self.cluster.role_bindings, ObjectKind::RoleBinding, &mut found);
+        let rails = self.rails.iter().filter(|((_, name), _)| name.starts_with("bailey-"));
+        found
+            .extend(rails.map(|((kind, name), o)| Orphan { key: (*kind, None, name.clone()), uid: o.uid() }));
+        let requests = self.requests.iter().map(|((namespace, name), request)| Orphan {
+            key: (ObjectKind::AccessRequest, namespace.clone(), name.clone()),
+            uid: request.uid(),
+        });
+        found.extend(requests);
+        found.retain(|orphan| !wanted.contains(&orphan.key));
+        found
+    }
+
+    fn find(&self, wanted: &Object) -> Option<Value> {
+        match wanted.kind {
+            ObjectKind::ClusterRole => cached(&self.cluster.cluster_roles, wanted),
+            ObjectKind::ClusterRoleBinding => cached(&self.cluster.cluster_role_bindings, wanted),
+            ObjectKind::Role => cached(&self.cluster.roles, wanted),
+            ObjectKind::RoleBinding => cached(&self.cluster.role_bindings, wanted),
+            ObjectKind::Namespace => {
+                let found = self.namespaces.get(&wanted.name)?;
+                Some(json!({ "metadata": { "name": wanted.name, "labels": found.labels() } }))
+            }
+            ObjectKind::AccessRequest => {
+                // The status is large and not what is applied here.
+                let found = self.requests.get(&(wanted.namespace.clone(), wanted.name.clone()))?;
+                Some(json!({ "metadata": found.metadata, "spec": found.spec }))
+            }
+            kind => {
+                let found = self.rails.get(&(kind, wanted.name.clone()))?;
+                serde_json::to_value(&**found).ok()
+            }
+        }
+    }
 }
 
 fn cached<K>(store: &Store<K>, wanted: &Object) -> Option<Value>
@@ -293,33 +319,6 @@ where
         reference = reference.within(namespace);
     }
     store.get(&reference).and_then(|object| serde_json::to_value(&*object).ok())
-}
-
-/// Whether `live` holds all of `wanted`: maps may hold more, lists may not, absent is the same as empty.
-fn says(live: &Value, wanted: &Value) -> bool {
-    match (live, wanted) {
-        (Value::Object(live), Value::Object(wanted)) => wanted.iter().all(|(key, wanted)| {
-            // Types are known from where an object was found; caches do not keep them.
-            key == "apiVersion"
-                || key == "kind"
-                || live.get(key).map_or_else(|| is_empty(wanted), |live| says(live, wanted))
-        }),
-        (Value::Array(live), Value::Array(wanted)) => {
-            live.len() == wanted.len() && live.iter().zip(wanted).all(|(live, wanted)| says(live, wanted))
-        }
-        (Value::Null, wanted) => is_empty(wanted),
-        (live, wanted) => live == wanted,
-    }
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        Value::String(text) => text.is_empty(),
-        _ => false,
-    }
 }
 
 fn describe(kind: ObjectKind, namespace: Option<&str>, name: &str) -> String {
@@ -349,19 +348,4 @@ fn is_not_found(error: &kube::Error) -> bool {
 
 fn is_immutable(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 422 && status.message.contains("cannot change roleRef"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_there_may_say_more_but_not_other_things() {
-        let wanted = json!({"kind": "X", "spec": {"list": [{"a": 1}], "none": []}});
-        assert!(says(&json!({"spec": {"list": [{"a": 1, "default": true}], "more": 2}}), &wanted));
-        assert!(says(&json!({"spec": {"list": [{"a": 1}], "none": null}}), &wanted));
-        assert!(!says(&json!({"spec": {"list": [{"a": 2}]}}), &wanted));
-        assert!(!says(&json!({"spec": {"list": [{"a": 1}, {"b": 1}]}}), &wanted));
-        assert!(!says(&json!({}), &wanted));
-    }
 }

@@ -6,7 +6,7 @@
 use std::{fmt::Debug, sync::Arc};
 
 use bailey_api::{AccessRequest, Boundary, COMPONENT_LABEL, Installation, Tenant};
-use bailey_guardrails::{Discovery, ObjectKind};
+use bailey_guardrails::{Discovery, ObjectKind, Rbac};
 use futures::StreamExt;
 use k8s_openapi::{
     api::{
@@ -142,6 +142,16 @@ impl Cluster {
     /// Bailey's admission policies and bindings, as they are.
     pub(crate) fn rails(&self) -> impl Iterator<Item = (ObjectKind, Arc<DynamicObject>)> {
         self.rails.iter().flat_map(|(kind, store)| store.state().into_iter().map(|o| (*kind, o)))
+    }
+
+    /// All roles and bindings.
+    pub(crate) fn rbac(&self) -> Rbac {
+        let mut rbac = Rbac::default();
+        self.cluster_roles.state().iter().for_each(|role| rbac.add_cluster_role(role));
+        self.roles.state().iter().for_each(|role| rbac.add_role(role));
+        self.cluster_role_bindings.state().iter().for_each(|binding| rbac.add_cluster_role_binding(binding));
+        self.role_bindings.state().iter().for_each(|binding| rbac.add_role_binding(binding));
+        rbac
     }
 
     /// All namespaces, with their labels.

@@ -13,7 +13,6 @@ mod error;
 mod events;
 mod metrics;
 mod reconcile;
-mod requests;
 mod status;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};

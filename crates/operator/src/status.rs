@@ -157,7 +157,6 @@ fn bounded(foreign: &[&ForeignGrant]) -> ConditionState {
 pub(crate) fn of_request(
     old: Option<&AccessRequest>,
     binding: &RequestedBinding,
-    role: String,
     projection: &Projection,
     applied: &Applied,
 ) -> AccessRequestStatus {
@@ -179,7 +178,7 @@ pub(crate) fn of_request(
     AccessRequestStatus {
         observed_generation: generation,
         conditions: conditions(&conditions_before, &wanted, generation),
-        role,
+        role: binding.role.clone(),
         subjects: projection.subjects.iter().map(|s| subject(s, binding)).collect(),
         requested_count: count(requested.len()),
         granted_count: count(touched),

@@ -54,6 +54,13 @@ fn a_refusal_names_who_refused() {
         (status(403, "secrets is forbidden: User \\\"u\\\" cannot get resource"), "rbac"),
         (status(400, "admission webhook \\\"v.example\\\" denied the request: no"), "v.example"),
         (response(401, "Unauthorized"), "rbac"),
+        (
+            status(
+                403,
+                "pods \\\"p\\\" is forbidden: violates PodSecurity \\\"baseline:latest\\\": host namespaces",
+            ),
+            "pod-security",
+        ),
     ];
     for (answer, rule) in table {
         let judgement = attack(ONE, "[{step: 1, accepted: true}]").judge(&[answer]);

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::load::{Inputs, Unknown};
-use super::predict::{difference, overlay, says};
+use super::predict::{difference, overlay};
 use crate::live::{Call, Live, LiveError, map, path, text};
 
 /// The field manager that the operator writes as; a dry run by another name would keep what it takes away.
@@ -152,11 +152,7 @@ async fn change(
     };
     let present = known.get(&key(object));
     if let Some(present) = present {
-        let satisfied = match object.kind {
-            ObjectKind::Boundary => present.get("spec") == object.content.get("spec"),
-            _ => says(present, &object.content),
-        };
-        if satisfied {
+        if object.is_said_by(present) {
             return (Change { action: Action::Unchanged, ..change }, None);
         }
         change.action = Action::Update;

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use bailey_api::{AccessRequest, INSTALLATION_NAME, Installation, NamespaceName, TENANT_LABEL, Tenant};
-use bailey_guardrails::{Facts, NamespaceFact};
+use bailey_guardrails::{Facts, NamespaceFact, Rbac};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::rbac::Rbac;
+use super::rbac;
 use crate::live::{Call, Live, LiveError, Served, map, path, text};
 use crate::manifests::Manifest;
 use crate::{CliError, report};
@@ -78,7 +78,7 @@ pub async fn load(live: &Live, files: &[PathBuf]) -> Result<Inputs, CliError> {
         let target = path("rbac.authorization.k8s.io", "v1", plural, None, None);
         rbac_objects.insert(plural, listed(plural, target, false).await);
     }
-    let (rbac, unreadable) = Rbac::read(&rbac_objects);
+    let (rbac, unreadable) = rbac::read(&rbac_objects);
     unknown.extend(unreadable.into_iter().map(|why| Unknown { what: "a role or binding".to_owned(), why }));
     let facts = facts(&namespaces, &crds);
     Ok(Inputs {
