@@ -131,12 +131,13 @@ async fn bailey_repairs_what_is_its_own_and_goes_without_a_trace() {
     let mut cluster = enforced().await;
     let admin = cluster.plane.admin().clone();
     // As an older version would have left them: another text, a role too many, a binding elsewhere.
+    cluster.kill_operator();
     ok(
         &admin,
         &[
             "patch",
             "validatingadmissionpolicy",
-            "bailey-crds",
+            "bailey-pods",
             "--type=json",
             "-p",
             r#"[{"op":"replace","path":"/spec/failurePolicy","value":"Ignore"}]"#,
@@ -151,8 +152,9 @@ async fn bailey_repairs_what_is_its_own_and_goes_without_a_trace() {
         &["create", "rolebinding", "bailey:installers", "--clusterrole=view", "--user=x", "-n", "org-acme"],
     )
     .await;
+    cluster.start_operator().await.unwrap();
     cluster
-        .until(&["get", "validatingadmissionpolicy", "bailey-crds", "-o", "json"], |p| {
+        .until(&["get", "validatingadmissionpolicy", "bailey-pods", "-o", "json"], |p| {
             p["spec"]["failurePolicy"] == "Fail"
         })
         .await
@@ -244,4 +246,28 @@ async fn a_customer_makes_namespaces_under_its_prefix(cluster: &mut ManagementCl
         assert!(Instant::now() < deadline, "the new namespace is not usable");
     }
     ok(&installer, &["delete", "namespace", "acme-new", "--wait=false"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tenant_that_cannot_be_read_is_named_and_stops_nothing() {
+    let mut cluster = enforced().await;
+    let admin = cluster.plane.admin().clone();
+    // As an older or newer version may have stored one: the schema of today would refuse it.
+    let loose = r#"[{"op":"replace","path":"/spec/versions/0/schema/openAPIV3Schema",
+        "value":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}]"#;
+    ok(&admin, &["patch", "crd", "tenants.bailey.dev", "--type=json", "-p", loose]).await;
+    let odd = r#"{"apiVersion":"bailey.dev/v1alpha1","kind":"Tenant","metadata":{"name":"odd"},"spec":{"namespaces":5}}"#;
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !admin.kubectl(&["create", "-f", "-"], Some(odd)).await.unwrap().success() {
+        assert!(Instant::now() < deadline, "the loose schema is not in effect");
+    }
+    let gamma = r#"{"apiVersion":"bailey.dev/v1alpha1","kind":"Tenant","metadata":{"name":"gamma"},
+        "spec":{"namespaces":["org-gamma"],"subjects":{"viewers":{"groups":["gamma"]}}}}"#;
+    admin.kubectl(&["create", "-f", "-"], Some(gamma)).await.unwrap().stdout_of_success().unwrap();
+    let ready = |t: &Value| t["status"]["conditions"][0]["status"] == "True";
+    cluster.until(&["get", "tenant", "gamma", "-o", "json"], ready).await.unwrap();
+    let log = std::fs::read_to_string(cluster.plane.dir().join("operator.log")).unwrap();
+    assert!(log.contains("Tenant odd") && log.contains("cannot be read"), "{log}");
+    let kept = ok(&admin, &["get", "rolebinding", "bailey:installers", "-n", "org-acme", "-o", "name"]).await;
+    assert!(kept.contains("bailey:installers"), "what cannot be read is no reason to remove anything");
 }
