@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result};
 
 use crate::command::{self, cargo};
-use crate::generate;
+use crate::{generate, tools};
 
 /// Runs each check in turn and stops at the first that fails.
 pub fn run() -> Result<()> {
@@ -21,6 +21,8 @@ pub fn run() -> Result<()> {
         let mut document = cargo(&["doc", "--workspace", "--no-deps", "--locked", "--quiet"]);
         command::run(document.env("RUSTDOCFLAGS", "--deny warnings"))
     })?;
+    step("real programs", tools::run)?;
+    step("demo", || command::run(&mut cargo(&["xtask", "demo", "--exit"])))?;
     step("tests", || command::run(&mut cargo(&["test", "--workspace", "--locked"])))
 }
 

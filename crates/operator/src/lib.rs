@@ -1,8 +1,8 @@
 //! The operator: keeps native objects as `Installation` and `Tenant`s say.
 //!
-//! One loop for the whole installation, because the rails share one index: [`cluster`] watches and gives a
-//! snapshot (dereference), `bailey_guardrails` validates and builds, [`apply`] writes what differs, and
-//! [`status`] says what was applied. While the operator is down, what it wrote holds.
+//! One loop for the whole installation, because the rails share one index: `cluster` watches and gives a
+//! snapshot (dereference), `bailey_guardrails` validates and builds, `apply` writes what differs, and
+//! `status` says what was applied. While the operator is down, what it wrote holds.
 //!
 //! INVARIANT: nothing is removed unless every cache is complete and there is an Installation.
 

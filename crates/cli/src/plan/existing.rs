@@ -1,4 +1,4 @@
-//! What exists and a rail would look at: releases, roles and bindings, and kinds that tenants installed.
+//! What exists and a rail would look at: releases, pods, roles and bindings, and kinds that tenants installed.
 
 use bailey_guardrails::Model;
 use serde_json::{Value, json};
@@ -30,6 +30,14 @@ pub async fn existing(live: &Live, inputs: &Inputs, model: &Model) -> (Vec<Exist
             Err(error) => unknown.push(Unknown::new(format!("{plural}.{group}"), &error)),
         }
     }
+    for namespace in model.tenants.values().flat_map(|tenant| &tenant.namespaces) {
+        match live.list(&path("", "v1", "pods", Some(namespace.as_str()), None)).await {
+            Ok(items) => {
+                found.extend(items.into_iter().map(|item| entry("", "pods", "Pod", as_created(item))))
+            }
+            Err(error) => unknown.push(Unknown::new(format!("pods in {namespace}"), &error)),
+        }
+    }
     for (plural, kind) in [
         ("clusterroles", "ClusterRole"),
         ("clusterrolebindings", "ClusterRoleBinding"),
@@ -49,6 +57,14 @@ pub async fn existing(live: &Live, inputs: &Inputs, model: &Model) -> (Vec<Exist
         }
     }
     (found, unknown)
+}
+
+/// A pod as it was created: its node was chosen by the scheduler.
+fn as_created(mut pod: Value) -> Value {
+    if let Some(spec) = pod.pointer_mut("/spec").and_then(Value::as_object_mut) {
+        spec.remove("nodeName");
+    }
+    pod
 }
 
 /// An object of a list, whose kind is not repeated in it.
