@@ -134,6 +134,7 @@ fn stopped_by(attack: &Ended) -> String {
     let refused_by = attack.judgement.rule.as_deref();
     match refused_by.and_then(|rule| rule.strip_prefix("bailey-")) {
         Some(rail) => rail.to_owned(),
+        None if refused_by == Some(Rail::PodSecurity.name()) => Rail::PodSecurity.name().to_owned(),
         None if attack.accepted && !attack.rails.contains(&Rail::Rbac) => {
             let rails: Vec<&str> = attack.rails.iter().map(|rail| rail.name()).collect();
             format!("{}: grants nothing", rails.join(", "))
@@ -191,6 +192,7 @@ mod tests {
     fn what_stopped_an_attack_is_named_only_where_something_did() {
         assert_eq!(stopped_by(&ended("a", Outcome::Blocked, Some("bailey-crds"))), "crds");
         assert_eq!(stopped_by(&ended("a", Outcome::Blocked, Some("rbac"))), "RBAC");
+        assert_eq!(stopped_by(&ended("a", Outcome::Blocked, Some("pod-security"))), "pod-security");
         assert_eq!(stopped_by(&ended("a", Outcome::Succeeded, None)), "");
         for rule in [Some("rbac"), None] {
             let narrowed = Ended { accepted: true, ..ended("a", Outcome::Blocked, rule) };

@@ -55,30 +55,28 @@ fn table(requests: &[AccessRequest], wide: bool, screen: &Screen) -> String {
         } else {
             Tone::Good
         };
-        let binding = &request.spec.binding;
-        let binding_text =
-            if wide { format!("{}/{}", binding.kind.as_str(), binding.name) } else { binding.name.clone() };
         let mut row = vec![
             (namespace(request).to_owned(), None),
             (name(request).to_owned(), None),
             (request.spec.tenant.clone(), None),
-            (binding_text, None),
             (counts.requested_count.to_string(), None),
             (counts.granted_count.to_string(), None),
             (counts.refused_count.to_string(), None),
             (reason, Some(tone)),
         ];
         if wide {
+            let binding = &request.spec.binding;
+            row.push((format!("{}/{}", binding.kind.as_str(), binding.name), None));
+            row.push((counts.role.clone(), None));
             row.push((request.spec.approved.len().to_string(), None));
             row.push((counts.subjects.join(" "), None));
             row.push((message, None));
         }
         row
     };
-    let mut header =
-        vec!["NAMESPACE", "NAME", "TENANT", "BINDING", "REQUESTED", "GRANTED", "REFUSED", "STATUS"];
+    let mut header = vec!["NAMESPACE", "NAME", "TENANT", "REQUESTED", "GRANTED", "REFUSED", "STATUS"];
     if wide {
-        header.extend(["APPROVED", "SUBJECTS", "MESSAGE"]);
+        header.extend(["BINDING", "ROLE", "APPROVED", "SUBJECTS", "MESSAGE"]);
     }
     screen.table(&header, requests.iter().map(row).collect())
 }
