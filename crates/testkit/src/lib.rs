@@ -18,6 +18,7 @@ pub use access::{Access, Output, Reply};
 pub use apps::App;
 pub use control_plane::{Addresses, ControlPlane, Options};
 pub use management_cluster::ManagementCluster;
+pub use process::Process;
 pub use tools::Tool;
 
 /// Makes aws-lc-rs the process's TLS provider; later calls do nothing.

@@ -3,6 +3,7 @@
 //! Bailey is the real binary: its `crds` and `install` verbs give the manifests, and its operator runs as
 //! a process with the token of its own ServiceAccount.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -72,6 +73,12 @@ impl ManagementCluster {
 
     /// Starts the operator with the token of its account.
     pub async fn start_operator(&mut self) -> Result<()> {
+        self.operator = Some(self.start_replica("operator", &[]).await?);
+        Ok(())
+    }
+
+    /// Starts one more operator, whose log is `NAME.log` in the folder of the control plane.
+    pub async fn start_replica(&self, name: &'static str, more: &[&str]) -> Result<Process> {
         let access = self
             .plane
             .service_account("bailey-system", "bailey-operator")
@@ -79,15 +86,15 @@ impl ManagementCluster {
             .context("the operator's account")?;
         let kubeconfig = self.plane.dir().join("operator.kubeconfig");
         access.write_kubeconfig(&kubeconfig)?;
-        let arguments = [
+        let mut arguments = vec![
             "operator".as_ref(),
             "--admin".as_ref(),
             "127.0.0.1:0".as_ref(),
             "--kubeconfig".as_ref(),
             kubeconfig.as_os_str(),
         ];
-        self.operator = Some(Process::start("operator", &self.program, arguments, self.plane.dir())?);
-        Ok(())
+        arguments.extend(more.iter().map(OsStr::new));
+        Process::start(name, &self.program, arguments, self.plane.dir())
     }
 
     /// Kills the operator, as a crash would.

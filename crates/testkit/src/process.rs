@@ -72,6 +72,21 @@ impl Process {
         lines.iter().skip(lines.len().saturating_sub(20)).map(|line| format!("{line}\n")).collect()
     }
 
+    /// Asks the process to end, as a kubelet does, and returns how it ended.
+    pub fn terminate(&mut self) -> Result<std::process::ExitStatus> {
+        let id = self.id().to_string();
+        Command::new("kill")
+            .args(["-TERM", &id])
+            .status()
+            .with_context(|| format!("signal {}", self.name))?;
+        self.child.wait().with_context(|| format!("wait for {}", self.name))
+    }
+
+    /// Returns the whole log.
+    pub fn log(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+
     /// Kills the process and waits until it is gone.
     pub fn kill(&mut self) {
         // It may have ended by itself; either way the wait below collects it.

@@ -13,6 +13,7 @@ mod apps;
 mod attacks;
 mod chart;
 mod lifecycle;
+mod operator;
 mod readme;
 mod roles;
 mod rollout;
