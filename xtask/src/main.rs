@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod bench;
 mod command;
 mod control_plane;
 mod demo;
@@ -40,6 +41,8 @@ enum Task {
     Kubeconfig(control_plane::KubeconfigArguments),
     /// Writes the generated files, or with --check fails when they differ.
     Gen(generate::Arguments),
+    /// Measures on a real control plane what Bailey costs.
+    Bench(bench::Arguments),
     /// Runs everything that CI runs.
     Test,
 }
@@ -51,6 +54,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::ControlPlane(arguments) => control_plane::run(&arguments),
         Task::Kubeconfig(arguments) => control_plane::kubeconfig(&arguments),
         Task::Gen(arguments) => generate::run(&arguments),
+        Task::Bench(arguments) => bench::run(&arguments),
         Task::Test => test::run(),
     }
 }
