@@ -11,7 +11,12 @@ fn main() -> ExitCode {
         Err(exit) => return ExitCode::from(exit.code()),
     };
     bailey_process::crypto::install();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let mut builder = match &cli.command {
+        Command::Verb(_) => tokio::runtime::Builder::new_multi_thread(),
+        // The operator waits for the API server most of the time; one thread keeps its memory in one heap.
+        Command::Operator(_) => tokio::runtime::Builder::new_current_thread(),
+    };
+    let runtime = match builder.enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             eprintln!("error: cannot start: {error}");

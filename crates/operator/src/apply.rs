@@ -11,7 +11,7 @@ use std::{
 
 use bailey_api::{AccessRequest, COMPONENT_LABEL};
 use bailey_guardrails::{Object, ObjectKind};
-use futures::{StreamExt, stream};
+use futures::{FutureExt, StreamExt, stream};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{
     Api, Client, Resource, ResourceExt,
@@ -59,38 +59,62 @@ impl Applier {
         objects: impl IntoIterator<Item = &'a Object>,
         live: &Live<'_>,
     ) -> (usize, Option<OperatorError>) {
-        let differs = |object: &&Object| !live.find(object).is_some_and(|found| object.is_said_by(&found));
-        let differing: Vec<_> = objects.into_iter().filter(differs).cloned().collect();
-        let results = stream::iter(differing)
-            .map(|object| async move { self.apply(&object).await })
-            .buffer_unordered(CONCURRENT_WRITES)
-            .collect::<Vec<_>>()
-            .await;
+        let mut differing = Vec::new();
+        for object in objects {
+            match live.find(object) {
+                Some(found) if object.is_said_by(&found) => {}
+                found => differing.push((object, found.is_none())),
+            }
+        }
+        let writes: Vec<_> =
+            differing.into_iter().map(|(object, new)| self.write(object, new).boxed()).collect();
+        let results = stream::iter(writes).buffer_unordered(CONCURRENT_WRITES).collect::<Vec<_>>().await;
         let written = results.iter().filter(|r| r.is_ok()).count();
         (written, results.into_iter().find_map(Result::err))
     }
 
-    async fn apply(&self, object: &Object) -> Result<(), OperatorError> {
-        let api = self.api(object.kind, object.namespace.as_deref());
+    async fn write(&self, object: &Object, new: bool) -> Result<(), OperatorError> {
         let name = describe(object.kind, object.namespace.as_deref(), &object.name);
-        let params = PatchParams::apply(FIELD_MANAGER).force();
-        let patch = Patch::Apply(&object.content);
-        let applied = within("apply", &name, api.patch(&object.name, &params, &patch)).await;
-        let applied = match applied {
-            // The role of a binding cannot change; whoever wrote another one in its place loses it.
-            Err(OperatorError::Api { source, .. }) if is_immutable(&source) => {
-                self.remove(object.kind, object.namespace.as_deref(), &object.name, None).await?;
-                within("apply", &name, api.patch(&object.name, &params, &patch)).await
-            }
-            other => other,
-        };
-        applied?;
+        if !(new && is_rbac(object.kind) && self.create(object, &name).await?) {
+            self.apply(object, &name).await?;
+        }
         self.metrics.writes.get_or_create(&KindLabel { kind: object.kind.resource().2 }).inc();
         tracing::debug!(object = name, "applied");
         Ok(())
     }
 
-    /// Writes the Boundary with a plain update: managed fields would double its size (etcd takes 1.5 MiB).
+    /// Creates an object of RBAC; false if there is one already.
+    ///
+    /// A create costs the API server half of what a server-side apply does. It is for kinds whose fields are
+    /// replaced whole by a later apply, so that it does not matter that they have two owners.
+    async fn create(&self, object: &Object, name: &str) -> Result<bool, OperatorError> {
+        let json = |source| OperatorError::Json { object: name.to_owned(), source };
+        let content: DynamicObject = serde_json::from_value(object.content.clone()).map_err(json)?;
+        let api = self.api(object.kind, object.namespace.as_deref());
+        let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        match within("create", name, api.create(&params, &content)).await {
+            Ok(_) => Ok(true),
+            Err(OperatorError::Api { source, .. }) if is_conflict(&source) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn apply(&self, object: &Object, name: &str) -> Result<(), OperatorError> {
+        let api = self.api(object.kind, object.namespace.as_deref());
+        let params = PatchParams::apply(FIELD_MANAGER).force();
+        let patch = Patch::Apply(&object.content);
+        let applied = within("apply", name, api.patch(&object.name, &params, &patch)).await;
+        match applied {
+            // The role of a binding cannot change; whoever wrote another one in its place loses it.
+            Err(OperatorError::Api { source, .. }) if is_immutable(&source) => {
+                self.remove(object.kind, object.namespace.as_deref(), &object.name, None).await?;
+                within("apply", name, api.patch(&object.name, &params, &patch)).await.map(drop)
+            }
+            other => other.map(drop),
+        }
+    }
+
+    /// Writes the Boundary whole, so that nothing of an earlier one stays in it.
     pub(crate) async fn write_boundary(
         &self,
         wanted: &Object,
@@ -344,6 +368,17 @@ async fn within<T>(
 
 fn is_not_found(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
+}
+
+fn is_conflict(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 409)
+}
+
+fn is_rbac(kind: ObjectKind) -> bool {
+    matches!(
+        kind,
+        ObjectKind::Role | ObjectKind::RoleBinding | ObjectKind::ClusterRole | ObjectKind::ClusterRoleBinding
+    )
 }
 
 fn is_immutable(error: &kube::Error) -> bool {

@@ -1,13 +1,14 @@
 //! Medians and quantiles of what was measured.
 
-/// The `q`-quantile by the nearest rank; 0 of nothing.
+/// The `q`-quantile, between two values in proportion; 0 of nothing.
 pub fn quantile(values: &[f64], q: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let last = sorted.len().saturating_sub(1);
+    let rank = sorted.len().saturating_sub(1) as f64 * q;
     // A rank below the number of samples, so nothing is lost.
-    let rank = (last as f64 * q).ceil() as usize;
-    sorted.get(rank.min(last)).copied().unwrap_or_default()
+    let at = |rank: f64| sorted.get(rank as usize).copied().unwrap_or_default();
+    let (low, high) = (at(rank.floor()), at(rank.ceil()));
+    low + (high - low) * rank.fract()
 }
 
 /// The median.
@@ -25,10 +26,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_values_that_were_measured() {
+    fn a_quantile_lies_between_what_was_measured() {
         let values = [5.0, 1.0, 4.0, 2.0, 3.0];
         assert_eq!(median(&values), 3.0);
-        assert_eq!(quantile(&values, 0.99), 5.0);
+        assert_eq!(median(&[1.0, 2.0]), 1.5);
+        assert_eq!(quantile(&values, 1.0), 5.0);
         assert_eq!(quantile(&values, 0.0), 1.0);
         assert_eq!(median(&[]), 0.0);
     }

@@ -51,13 +51,14 @@ async fn one_of_two_replicas_works_and_the_other_takes_over() {
         assert!(get(&address, "/livez").starts_with("HTTP/1.1 200"));
     }
     assert!(!second.log().contains("caches are complete"), "two work at once");
-    let metrics = get(&admin(&first), "/metrics");
-    for name in [
-        "bailey_build_info",
-        "bailey_operator_tenants 2",
-        "bailey_operator_reconciliations_total",
-        "bailey_operator_boundary_bytes",
-    ] {
+    let first_admin = admin(&first);
+    let metrics = until("reconciliation", || {
+        let metrics = get(&first_admin, "/metrics");
+        metrics.contains("bailey_operator_tenants 2").then_some(metrics)
+    });
+    for name in
+        ["bailey_build_info", "bailey_operator_reconciliations_total", "bailey_operator_boundary_bytes"]
+    {
         assert!(metrics.contains(name), "{name} is not in\n{metrics}");
     }
 
