@@ -182,7 +182,10 @@ impl Survey<'_> {
         };
         let mut findings = Vec::new();
         let asked = |p: &&Policy| {
-            p.kind == PolicyKind::Validating && p.mode != BindingMode::Always && p.place == Where::Everywhere
+            // What exists in namespaces of the platform is the platform's; a backstop says what its rail says.
+            p.kind == PolicyKind::Validating
+                && p.mode == BindingMode::ByEnforcement
+                && p.place != Where::PlatformNamespaces
         };
         for policy in self.policies.iter().filter(asked) {
             match evaluate(policy, &situation) {
