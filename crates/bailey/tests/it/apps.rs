@@ -36,7 +36,8 @@ async fn real_apps_install_upgrade_and_uninstall_as_a_customer() {
         let install = Install::of(app);
         install.apply(&installer, false).await;
         let requests = requests_of(&mut cluster, &install).await;
-        each_rule_is_answered(&cluster, &requests).await;
+        each_rule_of_the_app_is_requested(&install.objects(&installer).await, &requests);
+        each_rule_is_answered(&requests);
         accounts_hold_just_what_is_granted(&cluster, &requests).await;
         install.differs_in_nothing(&installer, false).await;
 
@@ -136,6 +137,16 @@ impl Install {
                 as_customer.helm(&get).await.unwrap().stdout_of_success().unwrap()
             }
         }
+    }
+
+    /// The objects that the app brings, read from its manifest and not from the cluster.
+    async fn objects(&self, as_customer: &Access) -> Vec<Value> {
+        let text = self.manifest(as_customer, false).await;
+        let read =
+            ["create", "--dry-run=client", "--validate=false", "-n", self.namespace, "-o", "json", "-f", "-"];
+        let output = as_customer.kubectl(&read, Some(&text)).await.unwrap().stdout_of_success().unwrap();
+        let documents = serde_json::Deserializer::from_str(&output).into_iter::<Value>().map(Result::unwrap);
+        documents.flat_map(|d| d["items"].as_array().cloned().unwrap_or_else(|| vec![d])).collect()
     }
 
     /// Neither a server-side diff nor a second server-side apply sees a difference in RBAC objects: no drift loop.
@@ -239,8 +250,43 @@ fn rules_by_request(requests: &[Value]) -> Vec<(String, Value, Value)> {
     all
 }
 
-/// Each rule of the app's own manifest is in a request, and each rule of a request is granted or refused.
-async fn each_rule_is_answered(_cluster: &ManagementCluster, requests: &[Value]) {
+/// What the app's own manifest binds is what its requests record, rule by rule and in order.
+fn each_rule_of_the_app_is_requested(objects: &[Value], requests: &[Value]) {
+    let mut compared = 0;
+    for binding in objects.iter().filter(|o| o["kind"].as_str().unwrap().ends_with("Binding")) {
+        let role = &binding["roleRef"];
+        let is_role = |o: &&Value| o["kind"] == role["kind"] && o["metadata"]["name"] == role["name"];
+        let stated = objects.iter().find(is_role).unwrap_or_else(|| panic!("{role} is not in the manifest"));
+        let asks = |r: &&Value| {
+            r["spec"]["binding"]["kind"] == binding["kind"]
+                && r["spec"]["binding"]["name"] == binding["metadata"]["name"]
+        };
+        let request = requests
+            .iter()
+            .find(asks)
+            .unwrap_or_else(|| panic!("nothing is asked by {}", binding["metadata"]));
+        assert_eq!(
+            plain(&stated["rules"]),
+            plain(&request["status"]["requested"]),
+            "{}",
+            binding["metadata"]["name"]
+        );
+        compared += 1;
+    }
+    assert!(compared > 0 && compared == requests.len(), "{compared} bindings, {} requests", requests.len());
+}
+
+/// Rules without their empty lists, which mean the same as absent ones.
+fn plain(rules: &Value) -> Vec<Value> {
+    let mut rules = rules.as_array().cloned().unwrap_or_default();
+    for rule in &mut rules {
+        rule.as_object_mut().unwrap().retain(|_, list| !list.as_array().is_some_and(Vec::is_empty));
+    }
+    rules
+}
+
+/// Each rule of a request is granted or refused, with its reason.
+fn each_rule_is_answered(requests: &[Value]) {
     for request in requests {
         let name = &request["metadata"]["name"];
         let status = &request["status"];
