@@ -9,7 +9,8 @@ use crate::{
     cluster::{Answer, Cluster, DEVELOPER, EVERYTHING, Request, UNAUTHORIZED, until},
 };
 
-/// Waits until each policy acts, as seen by one of its cases.
+/// Waits until each policy acts as it is bound now, as seen by one of its cases. A server takes up a changed
+/// binding late, so a policy that warns from now on may still deny for some seconds.
 pub async fn all_are_active(cluster: &Cluster, policies: &[Policy]) -> Result<()> {
     for policy in policies {
         let cases = case::cases(policy);
@@ -58,7 +59,7 @@ async fn run_one(cluster: &Cluster, policy: &Policy, case: &Case) -> Result<Opti
     if made {
         take_away(cluster, case).await?;
     }
-    Ok(judge(policy, case, &answer))
+    Ok(judge(cluster, policy, case, &answer))
 }
 
 /// Makes the object that a case changes; false where it is there already.
@@ -166,9 +167,9 @@ fn object_path(case: &Case, object: &Value, subresource: &str) -> String {
     format!("{}/{name}{separator}{subresource}", collection_path(case, object))
 }
 
-fn judge(policy: &Policy, case: &Case, answer: &Answer) -> Option<String> {
+fn judge(cluster: &Cluster, policy: &Policy, case: &Case, answer: &Answer) -> Option<String> {
     let warnings = answer.warnings.join("\n");
-    let said = said(policy, answer, &warnings);
+    let said = said(cluster, policy, answer, &warnings);
     let shown = || format!("got {} {}\n{warnings}", answer.status, answer.message());
     match case.expect {
         // Nothing is behind what a CONNECT goes to, so only a refusal by a policy counts.
@@ -190,12 +191,14 @@ fn judge(policy: &Policy, case: &Case, answer: &Answer) -> Option<String> {
     }
 }
 
-/// What the policy says, in a refusal or in a warning.
-fn said(policy: &Policy, answer: &Answer, warnings: &str) -> Option<String> {
+/// What the policy says: in a refusal where it is bound to deny, else in a warning.
+fn said(cluster: &Cluster, policy: &Policy, answer: &Answer, warnings: &str) -> Option<String> {
     let name = format!("ValidatingAdmissionPolicy '{0}' with binding '{0}'", policy.name);
-    let refusal = answer.message().split_once(&format!("{name} denied request: "));
-    let warning = || warnings.split_once(&format!("Validation failed for {name}: "));
-    let (_, said) = refusal.or_else(warning)?;
+    let (_, said) = if cluster.denies(policy) {
+        answer.message().split_once(&format!("{name} denied request: "))?
+    } else {
+        warnings.split_once(&format!("Validation failed for {name}: "))?
+    };
     Some(said.lines().next().unwrap_or_default().trim_end_matches('"').to_owned())
 }
 

@@ -107,6 +107,16 @@ impl Cluster {
         self.policies.iter().filter(|policy| self.desired.rails.iter().any(|rail| rail.name == policy.name))
     }
 
+    /// Whether a validating policy is bound to deny now; else it warns.
+    pub fn denies(&self, policy: &Policy) -> bool {
+        let mut bindings = self
+            .desired
+            .rails
+            .iter()
+            .filter(|rail| rail.name == policy.name && rail.kind == ObjectKind::ValidatingPolicyBinding);
+        bindings.any(|binding| binding.content["spec"]["validationActions"] == json!(["Deny"]))
+    }
+
     /// Everything that the server serves, from its aggregated discovery.
     pub async fn discovery(&self) -> Result<Discovery> {
         let mut answers = Vec::new();
