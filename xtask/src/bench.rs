@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: what Bailey costs, on a real control plane.
+//! `cargo xtask bench`: what Bailey costs: its rails on a real control plane, its analyser on generated clusters.
 //!
 //! What is compared runs interleaved on one control plane, and the ratio counts: the machine may be shared, so
 //! a time alone says little. INVARIANT: nothing here fails because something is slow.
@@ -9,6 +9,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
+mod access;
 mod effect;
 mod machine;
 mod operator;
@@ -31,6 +32,11 @@ pub struct Arguments {
 enum Benchmark {
     /// Measures writes with and without the rails, and the operator at 100 tenants of 20 namespaces.
     Guardrails(Guardrails),
+    /// Measures how fast Bailey says who reaches which Secret, on generated clusters of four sizes.
+    Access(access::Arguments),
+    /// Runs a program and prints what it used; the other benchmarks call it.
+    #[command(hide = true)]
+    Clock(access::ClockArguments),
 }
 
 #[derive(clap::Args)]
@@ -59,13 +65,23 @@ enum Part {
 
 /// Measures, in an optimised build of itself: a slow client would hide what the server does.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let Benchmark::Guardrails(guardrails) = &arguments.benchmark;
+    let bailey = match &arguments.benchmark {
+        Benchmark::Guardrails(guardrails) => guardrails.bailey.as_deref(),
+        Benchmark::Access(access) if access.generates_only() => return access::generate(access),
+        Benchmark::Access(access) => access.bailey(),
+        Benchmark::Clock(clock) => return access::clock(clock),
+    };
     if cfg!(debug_assertions) {
-        return optimised(guardrails.bailey.as_deref());
+        return optimised(bailey);
     }
-    let Some(bailey) = &guardrails.bailey else { return optimised(None) };
+    let Some(bailey) = bailey else { return optimised(None) };
     let bailey = bailey.canonicalize().with_context(|| format!("find `{}`", bailey.display()))?;
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(measure(guardrails, &bailey))
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    match &arguments.benchmark {
+        Benchmark::Guardrails(guardrails) => runtime.block_on(measure(guardrails, &bailey)),
+        Benchmark::Access(access) => access::measure(access, &bailey, &runtime),
+        Benchmark::Clock(clock) => access::clock(clock),
+    }
 }
 
 async fn measure(arguments: &Guardrails, bailey: &Path) -> Result<()> {

@@ -20,7 +20,9 @@ mod messages;
 mod rails;
 
 /// Folders that hold generated files only, so that a file left over from before is one too many.
-const FOLDERS: [&str; 1] = [chart::CRDS];
+const FOLDERS: [&str; 2] = [chart::CRDS, SCHEMAS];
+/// Where the JSON Schemas of answers are.
+const SCHEMAS: &str = "crates/cli/schemas";
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -67,6 +69,9 @@ fn files() -> Result<BTreeMap<String, String>> {
     files.insert("docs/reference/rails.md".to_owned(), rails::page()?);
     files.insert("docs/reference/attacks.md".to_owned(), attacks::page()?);
     files.insert("docs/reference/api.md".to_owned(), api::page()?);
+    for (name, schema) in bailey_cli::schemas() {
+        files.insert(format!("{SCHEMAS}/{name}"), serde_json::to_string_pretty(&schema)? + "\n");
+    }
     Ok(files)
 }
 

@@ -9,6 +9,7 @@ mod command;
 mod control_plane;
 mod demo;
 mod generate;
+mod report;
 mod test;
 mod tools;
 
@@ -43,6 +44,8 @@ enum Task {
     Gen(generate::Arguments),
     /// Measures on a real control plane what Bailey costs.
     Bench(bench::Arguments),
+    /// Opens the HTML reports in Chromium and checks that everybody can read them.
+    CheckReport(report::Arguments),
     /// Runs everything that CI runs.
     Test,
 }
@@ -55,6 +58,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Kubeconfig(arguments) => control_plane::kubeconfig(&arguments),
         Task::Gen(arguments) => generate::run(&arguments),
         Task::Bench(arguments) => bench::run(&arguments),
+        Task::CheckReport(arguments) => report::run(&arguments),
         Task::Test => test::run(),
     }
 }

@@ -6,7 +6,12 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, Parser, Subcommand};
 
+pub use crate::analyse::args::{
+    AuditArguments, DiffArguments, ExplainArguments, ReachArguments, WhatIfArguments, WhoCanReadArguments,
+    WhyArguments,
+};
 use crate::output::{ColorChoice, Format};
+pub use crate::snapshot::SnapshotArguments;
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -76,6 +81,30 @@ pub enum Verb {
     /// Tries the attack catalogue on a live cluster as a tenant, and changes nothing.
     #[command(after_help = crate::examples::VERIFY)]
     Verify(VerifyArguments),
+    /// Says who reaches which Secret, by which way, and whether that is exactly whose it is.
+    #[command(after_help = crate::examples::AUDIT)]
+    Audit(AuditArguments),
+    /// Says who can read one Secret, and how.
+    #[command(after_help = crate::examples::WHO_CAN_READ)]
+    WhoCanRead(WhoCanReadArguments),
+    /// Says what one subject reaches: Secrets, identities, nodes, clusters.
+    #[command(after_help = crate::examples::REACH)]
+    Reach(ReachArguments),
+    /// Shows the ways from a subject to a Secret.
+    #[command(after_help = crate::examples::WHY)]
+    Why(WhyArguments),
+    /// Says who would reach what if manifests were applied, or taken away.
+    #[command(after_help = crate::examples::WHAT_IF)]
+    WhatIf(WhatIfArguments),
+    /// Explains a finding, or an edge or rule of the catalogue.
+    #[command(after_help = crate::examples::EXPLAIN)]
+    Explain(ExplainArguments),
+    /// Writes what the analyser needs of a cluster to a file, without values of Secrets.
+    #[command(after_help = crate::examples::SNAPSHOT)]
+    Snapshot(SnapshotArguments),
+    /// Compares two audits or dumps: findings that are new or gone, verdicts that changed.
+    #[command(after_help = crate::examples::DIFF)]
+    Diff(DiffArguments),
     /// Prints everything that installs the operator, as YAML.
     #[command(after_help = crate::examples::INSTALL)]
     Install(InstallArguments),
@@ -279,6 +308,9 @@ pub struct InstallArguments {
     pub replicas: Option<u16>,
 }
 
-fn formats(names: &'static [&'static str]) -> impl clap::builder::TypedValueParser<Value = Format> {
+/// The forms that a verb has.
+pub(crate) fn formats(
+    names: &'static [&'static str],
+) -> impl clap::builder::TypedValueParser<Value = Format> {
     PossibleValuesParser::new(names).try_map(|name| name.parse::<Format>())
 }

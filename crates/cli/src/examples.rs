@@ -6,6 +6,7 @@ Start here:
   bailey plan -f tenants/                               see what a Tenant would mean
   bailey plan --enforce                                 see what Enforce would refuse
   bailey verify --as-tenant acme                        try the attacks, changing nothing
+  bailey audit                                          see who reaches which Secret
 
 Exit codes: 0 nothing to report, 1 differences or findings, 2 usage, 3 incomplete, 4 internal.";
 
@@ -47,6 +48,71 @@ Examples:
 All writes are dry runs and no Secret is read. It takes the right to impersonate the tenant's subjects.
 Exit codes: 0 all blocked, 1 something succeeded, 3 something could not be decided.";
 
+pub(crate) const AUDIT: &str = "\
+Examples:
+  bailey audit                                     the cluster of the kubeconfig
+  bailey audit --dump snapshot.tar.gz --tenants tenants.yaml
+  bailey audit -o json > audit.json                to compare with later
+  bailey audit --baseline audit.json --fail-on medium -o sarif > audit.sarif
+                                                   only what is new counts
+  bailey audit --customer acme --verdict shared --verdict exposed
+
+A file of waivers lists findings that somebody answers for:
+  waivers:
+  - {id: exec-52e8d410, owner: team-harbour, reason: on call needs it, expires: 2027-01-31}
+  - {rule: read-secret, subject: \"sa:org-acme/backup\", secret: org-beta/db, owner: …, reason: …, expires: …}
+
+Exit codes: 0 no finding at or above --fail-on among what is selected, 1 findings, 3 something could not be
+read, whatever was found. A finding that is waived, or in the baseline and no worse, does not count.";
+
+pub(crate) const WHO_CAN_READ: &str = "\
+Examples:
+  bailey who-can-read org-acme/db                  those first who should not
+  bailey who-can-read org-acme/db -o wide          with the way of each
+
+Exit codes: 0 only whose it is and the platform, 1 somebody else too (that counts as high, or medium where it
+is only assumed), 3 something could not be read.";
+
+pub(crate) const REACH: &str = "\
+Examples:
+  bailey reach sa:org-acme/backup
+  bailey reach group:customer:acme-admins -o markdown
+  bailey reach harbour-wc1:user:jane --dump harbour=mc/ --dump harbour-wc1=wc1/
+
+Exit codes: 0 nothing but its own, 1 what is somebody else's (that counts as high, or medium where it is only
+assumed; full control of a cluster as critical), 3 something could not be read. The platform may reach all.";
+
+pub(crate) const WHY: &str = "\
+Examples:
+  bailey why sa:org-acme/backup org-beta/db
+  bailey why group:customer:acme-admins flux-system/deploy-key --alternates 10
+
+Exit codes: 0 there is no way, 1 there is one, 3 something could not be read.";
+
+pub(crate) const WHAT_IF: &str = "\
+Examples:
+  helm template loki grafana/loki -n org-acme | bailey what-if -f - -n org-acme
+  bailey what-if -f rbac/ --dump snapshot.tar.gz -o markdown
+  bailey what-if -f old-binding.yaml --remove
+
+Nothing is applied. Exit codes: 0 no new finding at or above --fail-on, 1 new findings or a Secret that would be
+shared or exposed, 3 something could not be read.";
+
+pub(crate) const EXPLAIN: &str = "\
+Examples:
+  bailey explain                                   all edges and rules
+  bailey explain patch-read                        how an API server behaves, and what to do
+  bailey explain exec-52e8d410                     a finding with its whole way, and other ways
+  bailey explain exec-52e8d410 --audit audit.json  the same from a former audit";
+
+pub(crate) const DIFF: &str = "\
+Examples:
+  bailey diff monday.json friday.json              two audits (bailey audit -o json)
+  bailey diff before.tar.gz after.tar.gz --tenants tenants.yaml
+                                                   two dumps
+
+Exit codes: 0 no finding at or above --fail-on is new or worse, 1 some are, 3 either side is incomplete.";
+
 pub(crate) const INSTALL: &str = "\
 Examples:
   bailey install | kubectl apply --server-side -f -
@@ -66,3 +132,12 @@ Examples:
 pub(crate) const MAN: &str = "\
 Examples:
   bailey man --dir /usr/local/share/man/man1";
+
+pub(crate) const SNAPSHOT: &str = "\
+Examples:
+  bailey snapshot -o mc.json.gz                        the cluster of the kubeconfig
+  bailey snapshot -o mc.json.gz --context mc --name mc
+  bailey audit --dump mc.json.gz                       what it says, on any machine
+
+It holds names, types, rights and references, and no value of any Secret. Exit codes: 0 all was read, 3 something
+could not be read; the file says what.";

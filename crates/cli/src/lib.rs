@@ -4,9 +4,12 @@
 //! gives an [`output::Output`], and nothing else prints to standard output.
 
 mod actors;
+mod analyse;
 mod args;
 mod client;
+mod collect;
 mod documents;
+pub mod dump;
 mod error;
 mod examples;
 mod exit;
@@ -16,8 +19,10 @@ mod manifests;
 pub mod output;
 mod plan;
 mod requests;
+mod snapshot;
 mod verify;
 
+pub use analyse::schemas;
 pub use args::{Cli, Command, Global, OperatorArguments, Verb};
 pub(crate) use bailey_process::telemetry::report;
 pub use client::client;
@@ -57,6 +62,14 @@ pub async fn answer(global: &Global, verb: &Verb) -> Result<Output, CliError> {
             }
             verify::run(arguments, &client::connect(global).await?, &screen).await
         }
+        Verb::Audit(arguments) => analyse::verbs::audit(arguments, global, &screen).await,
+        Verb::WhoCanRead(arguments) => analyse::verbs::who_can_read(arguments, global, &screen).await,
+        Verb::Reach(arguments) => analyse::verbs::reach(arguments, global, &screen).await,
+        Verb::Why(arguments) => analyse::verbs::why(arguments, global, &screen).await,
+        Verb::WhatIf(arguments) => analyse::verbs::what_if(arguments, global, &screen).await,
+        Verb::Explain(arguments) => analyse::verbs::explain(arguments, global, &screen).await,
+        Verb::Snapshot(arguments) => snapshot::run(arguments, &client::connect(global).await?).await,
+        Verb::Diff(arguments) => analyse::verbs::diff(arguments, &screen),
         Verb::Install(arguments) => Ok(Output::new(install::manifests(arguments)?, Exit::Clean)),
         Verb::Crds => Ok(Output::new(install::crds()?, Exit::Clean)),
         Verb::Completion { shell } => Ok(Output::new(documents::completion(*shell), Exit::Clean)),

@@ -236,10 +236,20 @@ impl Live {
 
     /// The names in a list, which never holds more of an object than the columns of a table.
     pub async fn list_names(&self, target: &str) -> Result<Vec<String>, LiveError> {
-        let separator = if target.contains('?') { '&' } else { '?' };
-        let rows = self.pages(&format!("{target}{separator}includeObject=None"), TABLE, "rows").await?;
-        let first = |row: &Value| Some(row.pointer("/cells/0")?.as_str()?.to_owned());
+        let rows = self.list_cells(target).await?;
+        let first = |row: &Vec<Value>| Some(row.first()?.as_str()?.to_owned());
         Ok(rows.iter().filter_map(first).collect())
+    }
+
+    /// The columns of a list as a table shows them, the name first, and nothing else of the objects.
+    pub async fn list_cells(&self, target: &str) -> Result<Vec<Vec<Value>>, LiveError> {
+        let separator = if target.contains('?') { '&' } else { '?' };
+        let mut rows = self.pages(&format!("{target}{separator}includeObject=None"), TABLE, "rows").await?;
+        let cells = |row: &mut Value| match row.get_mut("cells").map(Value::take) {
+            Some(Value::Array(cells)) => Some(cells),
+            _ => None,
+        };
+        Ok(rows.iter_mut().filter_map(cells).collect())
     }
 
     async fn pages(&self, target: &str, accept: &'static str, field: &str) -> Result<Vec<Value>, LiveError> {
@@ -285,6 +295,8 @@ pub struct Served {
     pub discovery: Discovery,
     /// Group and resource to the version that the server prefers.
     pub versions: BTreeMap<(String, String), String>,
+    /// Group and resource to its kind.
+    pub kinds: BTreeMap<(String, String), String>,
     /// Groups whose server does not answer now.
     pub stale: Vec<String>,
 }
@@ -301,6 +313,7 @@ impl Served {
                 }
                 for resource in array(version, "resources") {
                     let key = (name.clone(), text(resource, "/resource"));
+                    served.kinds.entry(key.clone()).or_insert_with(|| text(resource, "/responseKind/kind"));
                     served.versions.entry(key).or_insert_with(|| text(version, "/version"));
                 }
             }

@@ -40,15 +40,16 @@ impl Manifest {
 pub fn read(paths: &[PathBuf]) -> Result<Vec<Manifest>, CliError> {
     let mut manifests = Vec::new();
     for path in paths {
-        if path.is_dir() {
-            for file in files_of(path)? {
-                manifests.extend(read_file(&file)?);
-            }
-        } else {
-            manifests.extend(read_file(path)?);
+        for file in files(path)? {
+            manifests.extend(read_file(&file)?);
         }
     }
     Ok(manifests)
+}
+
+/// The files of a folder in the order of their names, without folders inside it; a file by itself.
+pub fn files(path: &Path) -> Result<Vec<PathBuf>, CliError> {
+    if path.is_dir() { files_of(path) } else { Ok(vec![path.to_owned()]) }
 }
 
 fn files_of(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
@@ -74,7 +75,8 @@ fn read_file(path: &Path) -> Result<Vec<Manifest>, CliError> {
     parse(path, &text)
 }
 
-fn parse(path: &Path, text: &str) -> Result<Vec<Manifest>, CliError> {
+/// The objects of a text.
+pub fn parse(path: &Path, text: &str) -> Result<Vec<Manifest>, CliError> {
     let wrong =
         |object: String, message: String| CliError::Manifest { path: path.to_owned(), object, message };
     let documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| {

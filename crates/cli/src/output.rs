@@ -29,6 +29,8 @@ pub enum Format {
     Junit,
     /// For code scanning.
     Sarif,
+    /// A page for a browser that needs nothing else.
+    Html,
 }
 
 impl std::str::FromStr for Format {
@@ -44,6 +46,7 @@ impl std::str::FromStr for Format {
             "markdown" => Self::Markdown,
             "junit" => Self::Junit,
             "sarif" => Self::Sarif,
+            "html" => Self::Html,
             _ => return Err(format!("`{text}` is no output format")),
         })
     }

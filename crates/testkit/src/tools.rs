@@ -48,7 +48,7 @@ pub fn cached(tool: Tool) -> Result<PathBuf> {
     Ok(cache_root()?.join(format!("{component}-{key}")).join(tool.name()))
 }
 
-/// A program that tests or the demo run.
+/// A program that tests, the demo or a benchmark run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tool {
     Etcd,
@@ -56,10 +56,12 @@ pub enum Tool {
     KubeControllerManager,
     Kubectl,
     Helm,
+    /// A peer that a benchmark compares with; built when that asks for it.
+    KubectlWhoCan,
 }
 
 impl Tool {
-    /// Every tool, in the order in which building them wastes least.
+    /// Every tool of tests and the demo, in the order in which building them wastes least.
     pub const ALL: [Self; 5] =
         [Self::Etcd, Self::KubeApiserver, Self::KubeControllerManager, Self::Kubectl, Self::Helm];
 
@@ -71,6 +73,7 @@ impl Tool {
             Self::KubeControllerManager => "kube-controller-manager",
             Self::Kubectl => "kubectl",
             Self::Helm => "helm",
+            Self::KubectlWhoCan => "kubectl-who-can",
         }
     }
 
@@ -80,6 +83,7 @@ impl Tool {
             Self::Etcd => "etcd",
             Self::KubeApiserver | Self::KubeControllerManager | Self::Kubectl => "k8s",
             Self::Helm => "helm",
+            Self::KubectlWhoCan => "kubectl-who-can",
         }
     }
 
@@ -90,6 +94,7 @@ impl Tool {
             Self::KubeControllerManager => "k8s.io/kubernetes/cmd/kube-controller-manager",
             Self::Kubectl => "k8s.io/kubernetes/cmd/kubectl",
             Self::Helm => "helm.sh/helm/v3/cmd/helm",
+            Self::KubectlWhoCan => "github.com/aquasecurity/kubectl-who-can/cmd/kubectl-who-can",
         }
     }
 

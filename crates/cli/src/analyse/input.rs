@@ -1,0 +1,200 @@
+//! From the flags to what the analyser works on: dumps or a cluster, and what belongs to whom.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Instant;
+
+use bailey_access::{Access, Customers, Preset, Snapshot};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Map, Value, json};
+
+use super::args::{DumpArgument, InputArguments, WhoseArguments};
+use super::select::Names;
+use crate::args::Global;
+use crate::dump::load_dumps;
+use crate::{CliError, report};
+
+/// What was read, and how what belongs to whom is known.
+pub struct Loaded {
+    /// What was read.
+    pub snapshot: Snapshot,
+    /// What belongs to whom.
+    pub customers: Customers,
+    /// What people should know of it.
+    pub hints: Vec<String>,
+}
+
+impl Loaded {
+    /// Reads the dumps, or the cluster if there are none.
+    pub async fn read(
+        global: &Global,
+        arguments: &InputArguments,
+        clock: &mut Clock,
+    ) -> Result<Self, CliError> {
+        let snapshot = if arguments.dumps.is_empty() {
+            live(global).await?
+        } else {
+            if global.as_user.is_some() || global.context.is_some() || global.kubeconfig.is_some() {
+                let message = "with --dump no cluster is asked, so --kubeconfig, --context and --as mean nothing; leave them out";
+                return Err(CliError::Usage(message.to_owned()));
+            }
+            dumps(&arguments.dumps)?
+        };
+        clock.lap("load");
+        Self::of(snapshot, &arguments.whose)
+    }
+
+    /// Says what of a snapshot belongs to whom.
+    pub fn of(snapshot: Snapshot, whose: &WhoseArguments) -> Result<Self, CliError> {
+        let (customers, hints) = customers(&snapshot, whose)?;
+        Ok(Self { snapshot, customers, hints })
+    }
+
+    /// The names that a filter may have.
+    pub fn names(&self) -> Names {
+        let namespaces = self.snapshot.clusters.iter().flat_map(|cluster| &cluster.namespaces);
+        let name = |symbol| self.snapshot.symbols.name(symbol).to_owned();
+        Names {
+            namespaces: namespaces.map(|namespace| name(namespace.name)).collect(),
+            customers: self.customers.customers.keys().cloned().collect::<BTreeSet<_>>(),
+        }
+    }
+
+    /// The analysis.
+    pub fn close(self, clock: &mut Clock) -> Access {
+        let access = Access::new(self.snapshot, self.customers);
+        clock.lap("close");
+        let (nodes, edges, conjunctions) = access.size();
+        clock.graph = json!({"nodes": nodes, "edges": edges, "conjunctions": conjunctions});
+        access
+    }
+}
+
+/// What belongs to whom: by a file, a preset, the Tenants, or the preset that this looks like, in this order.
+fn customers(snapshot: &Snapshot, whose: &WhoseArguments) -> Result<(Customers, Vec<String>), CliError> {
+    if let Some(path) = &whose.tenants {
+        let text = read(path)?;
+        let file = Customers::from_file(&text, &path.display().to_string())
+            .map_err(|error| CliError::Usage(first_line(&report(&error))))?;
+        let mut customers = file.customers;
+        customers.add_clusters(snapshot);
+        return Ok((customers, file.hints));
+    }
+    if let Some(name) = &whose.preset {
+        let preset = Preset::named(name)
+            .ok_or_else(|| CliError::Usage(format!("there is no preset `{name}`; see --help")))?;
+        return Ok((preset.customers(snapshot), Vec::new()));
+    }
+    if let Some(mut customers) = Customers::from_objects(snapshot) {
+        customers.add_clusters(snapshot);
+        return Ok((customers, Vec::new()));
+    }
+    if let Some(preset) = Preset::detect(snapshot) {
+        let hint = format!(
+            "there are no Tenants; what belongs to whom is taken from the labels of {} (--preset {}); say it yourself with --tenants FILE",
+            preset.title, preset.name
+        );
+        return Ok((preset.customers(snapshot), vec![hint]));
+    }
+    let hint = "nothing says what belongs to whom: there are no Tenants, and no labels of a known platform; \
+                say it with --tenants FILE";
+    Ok((Customers::default(), vec![hint.to_owned()]))
+}
+
+/// A file of text.
+pub fn read(path: &Path) -> Result<String, CliError> {
+    std::fs::read_to_string(path).map_err(|source| CliError::File {
+        action: "read",
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// What is wrong, without the lines around it, which may hold a credential.
+fn first_line(message: &str) -> String {
+    message.lines().next().unwrap_or_default().to_owned()
+}
+
+/// How long the parts of an answer took, for `--timings`.
+pub struct Clock {
+    start: Instant,
+    last: Instant,
+    laps: Map<String, Value>,
+    graph: Value,
+}
+
+impl Clock {
+    /// Starts.
+    pub fn start() -> Self {
+        let now = Instant::now();
+        Self { start: now, last: now, laps: Map::new(), graph: Value::Null }
+    }
+
+    /// Ends a part.
+    pub fn lap(&mut self, name: &str) {
+        let now = Instant::now();
+        self.laps.insert(name.to_owned(), json!(seconds(now.duration_since(self.last).as_secs_f64())));
+        self.last = now;
+    }
+
+    /// The line: seconds of each part and in all, the most memory that was in use, the size of the graph.
+    pub fn line(&self, verb: &str) -> String {
+        let total = seconds(self.last.duration_since(self.start).as_secs_f64());
+        json!({
+            "schema": "bailey.timings/v1",
+            "verb": verb,
+            "seconds": self.laps,
+            "total": total,
+            "peakBytes": peak_bytes(),
+            "graph": self.graph,
+        })
+        .to_string()
+    }
+}
+
+/// To the microsecond: more is noise.
+fn seconds(seconds: f64) -> f64 {
+    (seconds * 1e6).round() / 1e6
+}
+
+/// The most memory that this process has had, where the system tells it.
+fn peak_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+/// The snapshot of dumps.
+pub fn dumps(dumps: &[DumpArgument]) -> Result<Snapshot, CliError> {
+    let named = dumps.iter().map(|dump| (dump.name.as_deref(), dump.path.as_path()));
+    let bar = progress();
+    let mut told = |path: &Path, bytes: u64| {
+        if !bar.is_hidden() {
+            bar.set_message(format!("{}, {} MB", path.display(), bytes / 1_000_000));
+            bar.tick();
+        }
+    };
+    let snapshot = load_dumps(named, None, &mut told);
+    bar.finish_and_clear();
+    let mut snapshot = snapshot?;
+    snapshot.read_about();
+    Ok(snapshot)
+}
+
+/// Says on standard error what is being read, where that is a terminal.
+fn progress() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{spinner} reading {msg}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// The snapshot of the cluster that the flags name.
+async fn live(global: &Global) -> Result<Snapshot, CliError> {
+    crate::collect::snapshot(&crate::client::connect(global).await?, global.context.as_deref()).await
+}
+
+#[cfg(test)]
+mod tests;
