@@ -204,7 +204,7 @@ pub fn why() -> Why {
         customer: "acme".into(),
         secret: "platform-monitoring/alertmanager-webhook".into(),
         reached: true,
-        paths: vec![way(backup_path()), way(release_path())],
+        paths: vec![way(starting("sa:acme-apps/shipper", backup_path())), way(release_path())],
     }
 }
 
@@ -216,7 +216,7 @@ pub fn what_if() -> WhatIf {
         secret_count: secrets.len(),
         foreign_count: foreign,
         secrets: strings(secrets),
-        path,
+        path: starting(subject, path),
     };
     let verdict = |secret: &str, before, after| VerdictChange { secret: secret.into(), before, after };
     WhatIf {
@@ -264,6 +264,12 @@ fn gaps() -> Vec<GapEntry> {
         ),
         gap(None, "cluster beta-prod", "its kubeconfig Secret org-beta/beta-prod-kubeconfig was not read"),
     ]
+}
+
+/// The same path, of somebody else.
+fn starting(from: &str, mut path: Vec<Step>) -> Vec<Step> {
+    path.iter_mut().take(1).for_each(|step| step.from = from.into());
+    path
 }
 
 fn certainty(steps: &[Step]) -> Certainty {
