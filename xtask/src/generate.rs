@@ -15,6 +15,7 @@ mod api;
 mod attacks;
 mod chart;
 mod cli;
+mod edges;
 mod markdown;
 mod messages;
 mod rails;
@@ -69,6 +70,7 @@ fn files() -> Result<BTreeMap<String, String>> {
     files.insert("docs/reference/rails.md".to_owned(), rails::page()?);
     files.insert("docs/reference/attacks.md".to_owned(), attacks::page()?);
     files.insert("docs/reference/api.md".to_owned(), api::page()?);
+    files.insert("docs/reference/edges.md".to_owned(), edges::page()?);
     for (name, schema) in bailey_cli::schemas() {
         files.insert(format!("{SCHEMAS}/{name}"), serde_json::to_string_pretty(&schema)? + "\n");
     }

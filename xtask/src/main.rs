@@ -9,9 +9,11 @@ mod command;
 mod control_plane;
 mod demo;
 mod generate;
+mod oracle;
 mod report;
 mod test;
 mod tools;
+mod what_if_apps;
 
 fn main() -> ExitCode {
     match run(Arguments::parse().task) {
@@ -44,8 +46,12 @@ enum Task {
     Gen(generate::Arguments),
     /// Measures on a real control plane what Bailey costs.
     Bench(bench::Arguments),
+    /// Compares the analyser with a real API server on hundreds of random clusters.
+    Oracle(oracle::Arguments),
     /// Opens the HTML reports in Chromium and checks that everybody can read them.
     CheckReport(report::Arguments),
+    /// Shows what real apps would reach if a customer installed them, without Bailey and with it.
+    WhatIfApps(what_if_apps::Arguments),
     /// Runs everything that CI runs.
     Test,
 }
@@ -58,7 +64,9 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Kubeconfig(arguments) => control_plane::kubeconfig(&arguments),
         Task::Gen(arguments) => generate::run(&arguments),
         Task::Bench(arguments) => bench::run(&arguments),
+        Task::Oracle(arguments) => oracle::run(&arguments),
         Task::CheckReport(arguments) => report::run(&arguments),
+        Task::WhatIfApps(arguments) => what_if_apps::run(&arguments),
         Task::Test => test::run(),
     }
 }

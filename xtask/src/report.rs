@@ -15,7 +15,7 @@ const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "g
 /// The test that writes a page of each kind.
 const WRITES_PAGES: &str = "analyse::html::tests::pages_are_written_where_asked";
 
-#[derive(clap::Args)]
+#[derive(Default, clap::Args)]
 pub struct Arguments {
     /// Keeps pictures of all pages in this folder, light and dark, wide and narrow.
     #[arg(long, value_name = "DIR")]

@@ -1,12 +1,13 @@
 //! `cargo xtask test`: everything that CI runs, cheapest first.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 
 use crate::command::{self, cargo};
-use crate::{generate, tools};
+use crate::{generate, report, tools};
 
 /// Runs each check in turn and stops at the first that fails.
 pub fn run() -> Result<()> {
@@ -16,6 +17,7 @@ pub fn run() -> Result<()> {
         command::run(&mut cargo(&lint))
     })?;
     step("dependencies", dependencies)?;
+    step("browser", browser)?;
     step("generated files", || generate::run(&generate::Arguments { check: true }))?;
     step("documentation", || {
         let mut document = cargo(&["doc", "--workspace", "--no-deps", "--locked", "--quiet"]);
@@ -23,7 +25,8 @@ pub fn run() -> Result<()> {
     })?;
     step("real programs", tools::run)?;
     step("demo", || command::run(&mut cargo(&["xtask", "demo", "--exit"])))?;
-    step("tests", || command::run(&mut cargo(&["test", "--workspace", "--locked"])))
+    step("tests", || command::run(&mut cargo(&["test", "--workspace", "--locked"])))?;
+    step("reports", || report::run(&report::Arguments::default()))
 }
 
 /// Checks licences and bans where cargo-deny is installed, and says so where it is not.
@@ -36,6 +39,25 @@ fn dependencies() -> Result<()> {
     }
     // Advisories need a download of their own, and change without a change here.
     command::run(&mut cargo(&["deny", "--workspace", "check", "licenses", "bans", "sources"]))
+}
+
+/// Crates that decide without a cluster, so that a browser can, too.
+const IN_BROWSER: [&str; 2] = ["bailey-access", "bailey-guardrails"];
+const BROWSER: &str = "wasm32-unknown-unknown";
+
+/// Checks that pure crates build for a browser where its target is installed, and says so where it is not.
+fn browser() -> Result<()> {
+    let mut probe = Command::new("rustc");
+    let output = probe.args(["--print", "target-libdir", "--target", BROWSER]).output();
+    let folder = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    if !folder.is_ok_and(|folder| Path::new(&folder).is_dir()) {
+        eprintln!("skipped: the target {BROWSER} is not installed (`rustup target add {BROWSER}`)");
+        return Ok(());
+    }
+    for name in IN_BROWSER {
+        command::run(&mut cargo(&["check", "--package", name, "--target", BROWSER, "--locked", "--quiet"]))?;
+    }
+    Ok(())
 }
 
 fn silent(command: &mut Command) -> &mut Command {

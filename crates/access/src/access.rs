@@ -2,6 +2,7 @@
 
 mod audit;
 mod what_if;
+mod why;
 
 use std::sync::OnceLock;
 
@@ -9,18 +10,16 @@ use rustc_hash::FxHashSet;
 
 use crate::{
     Certainty, Customers, Fact, Identity, Scope, SecretFact, Snapshot, SubjectKind, Symbol,
-    answer::{
-        self, GapEntry, Reach, Reached, ReachedSecret, Reader, SecretEntry, Step, WhoCanRead, Why, WhyPath,
-    },
+    answer::{self, GapEntry, Reach, Reached, ReachedSecret, Reader, SecretEntry, Step, WhoCanRead},
     close::Closure,
     explain::Explainer,
     findings,
-    graph::{self, Edge, Graph, Node, NodeId, Via},
+    graph::{self, Graph, Input, Node, NodeId},
     judge::{self, Audiences, Start},
     owners::{Owners, Whose},
     question::{QuestionError, SecretRef, SubjectName, SubjectRef},
-    reverse::{Next, Reverse},
-    search::{Anywhere, Hop, Limits, Search},
+    reverse::{Reverse, Towards},
+    search::{Anywhere, Hop, Search},
     shared::{Ledger, Shared},
 };
 
@@ -54,13 +53,7 @@ pub struct Access {
 impl Access {
     /// Compiles and closes a snapshot. Nothing of it is changed but that names may be added to its table.
     pub fn new(mut snapshot: Snapshot, customers: Customers) -> Self {
-        let graph = graph::build(&mut snapshot);
-        Self::close(snapshot, customers, graph)
-    }
-
-    fn close(snapshot: Snapshot, customers: Customers, graph: Graph) -> Self {
-        let all = Closure::new(&graph, Certainty::Assumed);
-        let proven = Closure::new(&graph, Certainty::Proven);
+        let (graph, proven, all) = graph::build(&mut snapshot);
         let facts: Vec<(u16, Fact)> = graph
             .nodes()
             .filter_map(|(_, cluster, node)| match node {
@@ -107,9 +100,9 @@ impl Access {
         &self.customers
     }
 
-    /// How large the graph is: nodes, edges, conjunctions.
+    /// How large the graph is: nodes, edges, those of the edges that need several things at once.
     pub fn size(&self) -> (usize, usize, usize) {
-        (self.graph.len(), self.graph.edge_count(), self.graph.ands.len())
+        (self.graph.len(), self.graph.edge_count(), self.graph.joints.len())
     }
 
     /// What admission policies take away: who would do what where, and which policy refuses it.
@@ -134,7 +127,7 @@ impl Access {
     }
 
     pub(crate) fn counts(&self) -> &findings::Counts {
-        self.counts.get_or_init(|| findings::Counts::new(&self.snapshot))
+        self.counts.get_or_init(|| findings::Counts::new(&self.snapshot, &self.owners))
     }
 
     pub(crate) fn reverse(&self) -> &Reverse {
@@ -176,7 +169,7 @@ impl Access {
         // Names that nothing holds are met by what covers the namespace or the cluster.
         let (namespace, name) = (namespace.unwrap_or(Symbol::UNKNOWN), name.unwrap_or(Symbol::UNKNOWN));
         let goals: Vec<NodeId> = judge::ends_of(&self.graph, cluster, namespace, name).collect();
-        let next = self.reverse().towards(&self.proven, &self.all, &goals);
+        let next = self.reverse().towards(&goals);
         let owner = self.owners.of_namespace(cluster, namespace);
         let mut readers: Vec<(bool, Reader)> = Vec::new();
         for start in &self.starts {
@@ -225,33 +218,25 @@ impl Access {
     }
 
     /// The hops from a node to the goal that a backward search found.
-    fn follow(&self, next: &rustc_hash::FxHashMap<NodeId, (Next, Certainty)>, start: NodeId) -> Vec<Hop> {
-        let mut hops = Vec::new();
+    pub(crate) fn follow(&self, next: &Towards, start: NodeId) -> Vec<Hop> {
+        let mut hops: Vec<Hop> = Vec::new();
         let mut at = start;
         let mut seen = FxHashSet::default();
-        while let Some((hop, _)) = next.get(&at).filter(|_| seen.insert(at)) {
-            match hop {
-                Next::Edge(edge) => {
-                    hops.push(Hop::Edge { from: at, edge: *edge });
-                    at = edge.to;
-                }
-                Next::Met(and, gives) => {
-                    let search = Search::new(&self.graph, at, &Anywhere);
-                    let mut done = FxHashSet::default();
-                    let inputs = self.graph.ands.get(*and as usize).map_or(&[][..], |and| &and.inputs);
-                    let (rights, rest): (Vec<NodeId>, Vec<NodeId>) =
-                        inputs.iter().partition(|input| search.is_right(**input));
-                    for input in rest.into_iter().chain(rights) {
-                        let path = search.path(&self.graph, input);
-                        hops.extend(path.into_iter().filter(|hop| match hop {
-                            Hop::Edge { from, edge } => done.insert((*from, edge.to)),
-                            Hop::And(index) => done.insert((u32::MAX, *index)),
-                        }));
-                    }
-                    hops.push(Hop::And(*and));
-                    at = *gives;
+        while let Some((edge, _)) = next.get(&at).filter(|_| seen.insert(at)) {
+            let inputs = self.graph.inputs_of(edge);
+            if !inputs.is_empty() {
+                let goals: Vec<NodeId> = inputs.iter().map(|input| input.node).collect();
+                let search = Search::find(&self.graph, at, &Anywhere, &goals);
+                let (rights, rest): (Vec<&Input>, Vec<&Input>) =
+                    inputs.iter().partition(|input| input.via.is_some());
+                let mut done = FxHashSet::default();
+                for input in rest.into_iter().chain(rights) {
+                    let path = search.path(&self.graph, input.node);
+                    hops.extend(path.into_iter().filter(|hop| done.insert((hop.from, hop.edge.to))));
                 }
             }
+            hops.push(Hop { from: at, edge: *edge });
+            at = edge.to;
         }
         hops
     }
@@ -384,10 +369,16 @@ impl Access {
         };
         let mut goals: Vec<NodeId> = Vec::new();
         for &node in search.reached().iter().skip(1) {
-            let Some((cluster, Node::Fact(fact))) = self.graph.node(node) else { continue };
+            let Some((cluster, of)) = self.graph.node(node) else { continue };
+            let fact = match of {
+                Node::Fact(fact) => *fact,
+                Node::Acting(identity) | Node::ActingFor { identity, .. } => Fact::Identity(*identity),
+                Node::ActingAsAnyUser => Fact::AnyUser,
+                _ => continue,
+            };
             let reached = || Reached {
                 what: explainer.describe(node),
-                customer: self.owners.name(self.owners.of_fact(*cluster, fact)).to_owned(),
+                customer: self.owners.name(self.owners.of_fact(*cluster, &fact)).to_owned(),
                 certainty: search.certainty(node).unwrap_or(Certainty::Assumed),
                 path: explainer.steps(&search.path(&self.graph, node)),
             };
@@ -395,7 +386,7 @@ impl Access {
                 Fact::Identity(identity) if identity.kind == SubjectKind::Group => {}
                 Fact::Identity(_) => reach.identities.push(reached()),
                 Fact::Everything(scope) => {
-                    reach.full_control |= *scope == Scope::Cluster;
+                    reach.full_control |= scope == Scope::Cluster;
                     reach.powers.push(reached());
                 }
                 Fact::Node(_) | Fact::Nodes | Fact::AnyUser | Fact::Cloud(_) | Fact::OtherCluster(_) => {
@@ -442,76 +433,5 @@ impl Access {
             }
         }
         secrets
-    }
-
-    /// Ways from a subject to a Secret: the shortest, and others that start by another binding.
-    pub fn why(
-        &self,
-        subject: &SubjectRef,
-        secret: &SecretRef,
-        alternates: usize,
-    ) -> Result<Why, QuestionError> {
-        let start = self.start(subject)?;
-        let cluster = self.cluster(secret.cluster.as_deref())?;
-        let find = |name: &str| self.snapshot.symbols.find(name).unwrap_or(Symbol::UNKNOWN);
-        let goals: Vec<NodeId> =
-            judge::ends_of(&self.graph, cluster, find(&secret.namespace), find(&secret.name)).collect();
-        let explainer = self.explainer();
-        let mut banned = Banned::default();
-        let mut paths: Vec<WhyPath> = Vec::new();
-        while paths.len() <= alternates {
-            let search = Search::new(&self.graph, start.node, &banned);
-            let best = goals
-                .iter()
-                .filter_map(|goal| {
-                    let certainty = search.certainty(*goal)?;
-                    let path = search.path(&self.graph, *goal);
-                    Some((certainty, path.len(), path))
-                })
-                .min_by_key(|(certainty, length, _)| (*certainty, *length));
-            let Some((certainty, _, path)) = best else { break };
-            let steps = explainer.steps(&path);
-            if !banned.ban(start.node, &path) {
-                paths.push(WhyPath { certainty, steps });
-                break;
-            }
-            paths.push(WhyPath { certainty, steps });
-        }
-        Ok(Why {
-            schema: answer::WHY_SCHEMA.to_owned(),
-            complete: self.is_complete(),
-            gaps: self.gaps(),
-            subject: explainer.subject(start.cluster, &start.fact).unwrap_or_default(),
-            customer: self.owners.name(start.whose).to_owned(),
-            secret: secret.to_string(),
-            reached: !paths.is_empty(),
-            paths,
-        })
-    }
-}
-
-/// Edges that an alternate way may not use.
-#[derive(Debug, Default)]
-struct Banned(FxHashSet<(NodeId, NodeId)>);
-
-impl Banned {
-    /// Bans the first edge of a way that is a choice: a binding, else whatever comes first. Whether one was.
-    fn ban(&mut self, start: NodeId, path: &[Hop]) -> bool {
-        let edges = || {
-            path.iter().filter_map(|hop| match hop {
-                Hop::Edge { from, edge } => Some((*from, *edge)),
-                Hop::And(_) => None,
-            })
-        };
-        let chosen = edges()
-            .find(|(_, edge)| matches!(edge.via, Via::Binding(_) | Via::Admitted { .. }))
-            .or_else(|| edges().find(|(from, _)| *from == start));
-        chosen.is_some_and(|(from, edge)| self.0.insert((from, edge.to)))
-    }
-}
-
-impl Limits for Banned {
-    fn edge(&self, from: NodeId, edge: &Edge) -> bool {
-        !self.0.contains(&(from, edge.to))
     }
 }

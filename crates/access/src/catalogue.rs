@@ -71,15 +71,16 @@ pub(crate) fn templates(
 ) -> Vec<Template> {
     let mut templates = Vec::new();
     for edge in EDGES.iter() {
-        let Some(template) = edge.row.template(edge, cluster.minor, symbols) else { continue };
-        if edge.id == "relabel-namespace" {
-            templates.push(by_label(template, cluster, admission, symbols));
-        } else if edge.row.psa {
-            templates.extend(by_pod_security(template, cluster, admission, symbols));
-        } else if let Some(exists) = &edge.row.exists {
-            templates.extend(by_existence(template, exists, cluster, symbols));
-        } else {
-            templates.push(template);
+        for template in edge.row.templates(edge, cluster.minor, symbols) {
+            if edge.id == "relabel-namespace" {
+                templates.push(by_label(template, cluster, admission, symbols));
+            } else if edge.row.psa {
+                templates.extend(by_pod_security(template, cluster, admission, symbols));
+            } else if let Some(exists) = &edge.row.exists {
+                templates.extend(by_existence(template, exists, cluster, symbols));
+            } else {
+                templates.push(template);
+            }
         }
     }
     templates
@@ -136,13 +137,6 @@ fn by_existence(
     cluster: &ClusterFacts,
     symbols: &mut Symbols,
 ) -> Option<Template> {
-    if exists == "token-secret" {
-        let kind = symbols.intern("kubernetes.io/service-account-token");
-        let with_token = cluster.secrets.iter().filter(|secret| secret.kind == kind);
-        let namespaces: BTreeSet<_> = with_token.map(|secret| secret.namespace).collect();
-        template.only = Some(namespaces.into_iter().collect());
-        return Some(template);
-    }
     let (kind, name) = ("ConfigMap", symbols.intern(exists));
     if !cluster.objects_of("", kind).any(|object| object.name == name) {
         if cluster.has_listed("configmaps") {

@@ -156,6 +156,31 @@ pub enum Power {
     Everything,
 }
 
+impl Power {
+    /// The fact of this power in a scope.
+    pub fn at(self, scope: Scope) -> Fact {
+        match self {
+            Self::Secrets => Fact::Secrets(scope),
+            Self::Accounts => Fact::Accounts(scope),
+            Self::Pods => Fact::Pods(scope),
+            Self::Inside => Fact::Inside(scope),
+            Self::Everything => Fact::Everything(scope),
+        }
+    }
+
+    /// The power of a fact, and its scope; none for facts that are no power.
+    pub fn of(fact: &Fact) -> Option<(Self, Scope)> {
+        Some(match fact {
+            Fact::Secrets(scope) => (Self::Secrets, *scope),
+            Fact::Accounts(scope) => (Self::Accounts, *scope),
+            Fact::Pods(scope) => (Self::Pods, *scope),
+            Fact::Inside(scope) => (Self::Inside, *scope),
+            Fact::Everything(scope) => (Self::Everything, *scope),
+            _ => return None,
+        })
+    }
+}
+
 /// What a template gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Gift {
@@ -194,10 +219,35 @@ pub enum Target {
     ClusterRole,
     /// A Role of the namespace: one holds its rules there.
     Role,
-    /// A ClusterRole that one holds: one writes any rule into it, so holds everything where it is bound.
+    /// A ClusterRole that exists: one writes any rule into it, so holds everything where it, or one that can be made
+    /// to aggregate it, is bound to oneself.
     HeldClusterRole,
-    /// The same for a Role.
+    /// A Role that exists, in the same way.
     HeldRole,
+    /// A ClusterRole that one deletes and makes again with any rule: one holds everything where it is bound to oneself,
+    /// unless it is what lets one do so.
+    ReplacedClusterRole,
+    /// A Role, in the same way.
+    ReplacedRole,
+    /// A ClusterRole that one makes with any rule: one holds everything where one that can be made to aggregate it, or
+    /// an absent one of its name, is bound to oneself.
+    NewClusterRole,
+    /// A Role that one makes with any rule, in the same way.
+    NewRole,
+    /// A ClusterRole that does not exist and that one makes and binds: one holds everything in the scope.
+    AbsentClusterRole,
+    /// A Role that does not exist, in the same way.
+    AbsentRole,
+    /// A binding to a ClusterRole: one joins it.
+    JoinedClusterRole,
+    /// A binding to a Role: one joins it.
+    JoinedRole,
+    /// A token Secret: one points it at any account of its namespace and acts as that.
+    TokenSecret,
+    /// A Secret that does not exist: made as a token Secret, it is one of any account of its namespace.
+    AbsentSecret,
+    /// A Secret that one deletes and makes again as a token Secret of any account of its namespace.
+    ReplacedSecret,
 }
 
 /// A request that stands for the use of an edge, as admission sees it. An edge with several is blocked only where
@@ -240,4 +290,9 @@ pub struct Template {
     pub only: Option<Vec<Symbol>>,
     /// Requests by which it is used; empty where no admission is involved.
     pub samples: Vec<Sample>,
+    /// Indices of the needs that one requester must hold all by itself: one request is checked for them. Others may be
+    /// held by several identities, one after the other.
+    pub alone: Vec<usize>,
+    /// Whether it takes credentials: the API server lets nobody impersonate who is impersonated itself.
+    pub credentials: bool,
 }

@@ -45,6 +45,16 @@ pub fn deputies(cluster: &ClusterFacts, symbols: &mut Symbols, clusters: &[Strin
     survey.finish()
 }
 
+/// Whether deputies are decided by objects of a kind, if only by there being some.
+pub(crate) fn names(group: &str, kind: &str) -> bool {
+    data::files().iter().flat_map(|file| &file.kinds).any(|known| known.group == group && known.kind == kind)
+}
+
+/// Whether a container of a workload, by its image, runs a controller whose flags and variables decide something.
+pub(crate) fn runs_in(workload: &serde_json::Value, image: &str) -> bool {
+    process::is_known(workload, image)
+}
+
 /// A kind that deputies are decided by, for a loader to ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeputyKind {

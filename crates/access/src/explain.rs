@@ -1,9 +1,9 @@
 //! Ways as steps for people: which object, which rule, what is held after.
 
 use crate::{
-    Certainty, Fact, Gift, Identity, Need, Origin, Scope, Snapshot, SubjectKind, Symbol,
+    Certainty, Fact, Identity, Need, Origin, Scope, Snapshot, SubjectKind, Symbol,
     answer::Step,
-    graph::{Graph, Node, NodeId, Via},
+    graph::{Edge, Graph, Match, Node, NodeId, Via},
     search::Hop,
 };
 
@@ -14,33 +14,22 @@ pub struct Explainer<'a> {
     pub graph: &'a Graph,
 }
 
-/// What a rule of a role said, until the template that it serves is known.
+/// What rules say that meet the needs of one step.
 #[derive(Default)]
-struct Pending {
+struct Held {
     from: Option<NodeId>,
     objects: Vec<String>,
     rules: Vec<String>,
     at: Option<String>,
     guard: Option<String>,
-    certainty: Option<Certainty>,
 }
 
 impl<'a> Explainer<'a> {
     /// The steps of a way.
     pub fn steps(&self, hops: &[Hop]) -> Vec<Step> {
         let mut steps = Vec::new();
-        let mut pending = Pending::default();
         for hop in hops {
-            match hop {
-                Hop::Edge { from, edge } => self.edge(*from, edge, &mut pending, &mut steps),
-                Hop::And(index) => {
-                    if let Some(and) = self.graph.ands.get(*index as usize) {
-                        let certainty = and.certainty;
-                        let from = and.inputs.first().copied().unwrap_or(0);
-                        steps.push(self.template(and.template, from, and.gives, certainty, &mut pending));
-                    }
-                }
-            }
+            self.hop(hop, &mut steps);
         }
         // Halves that come from the same binding tell it twice.
         let mut told: Vec<Step> = Vec::with_capacity(steps.len());
@@ -52,7 +41,8 @@ impl<'a> Explainer<'a> {
         told
     }
 
-    fn edge(&self, from: NodeId, edge: &crate::graph::Edge, pending: &mut Pending, steps: &mut Vec<Step>) {
+    fn hop(&self, Hop { from, edge }: &Hop, steps: &mut Vec<Step>) {
+        let from = *from;
         let cluster = self.cluster_of(from);
         let plain = |id: &str, object: String, at: Option<String>| Step {
             edge: id.to_owned(),
@@ -80,8 +70,32 @@ impl<'a> Explainer<'a> {
                 let (object, at) = self.role(cluster, role);
                 steps.push(Step { rule: self.rule(cluster, role, rule), ..plain("all-rights", object, at) });
             }
+            via @ Via::Rule { template, .. } | via @ Via::Admitted { template, .. } => {
+                let mut held = Held::default();
+                self.take(from, via, edge.certainty, &mut held, steps);
+                steps.push(self.template(template, from, edge, held));
+            }
+            Via::Joint(index) => {
+                let Some(joint) = self.graph.joints.get(index as usize) else { return };
+                let mut held = Held::default();
+                for input in &joint.inputs {
+                    if let Some(via) = input.via {
+                        self.take(input.node, via, edge.certainty, &mut held, steps);
+                    }
+                }
+                let first = joint.inputs.first().map_or(from, |input| input.node);
+                steps.push(self.template(joint.template, first, edge, held));
+            }
+            Via::Template(index) => steps.push(self.template(index, from, edge, Held::default())),
+        }
+    }
+
+    /// Notes what a rule says; that of an identity's own binding is told as a step.
+    fn take(&self, from: NodeId, via: Via, certainty: Certainty, held: &mut Held, steps: &mut Vec<Step>) {
+        let cluster = self.cluster_of(from);
+        match via {
             Via::Rule { role, rule, .. } => {
-                pending.take(from, self.role(cluster, role), self.rule(cluster, role, rule), edge.certainty);
+                held.take(from, self.role(cluster, role), self.rule(cluster, role, rule));
             }
             Via::Admitted { binding, rule, note, .. } => {
                 let facts = self.snapshot.clusters.get(usize::from(cluster));
@@ -90,27 +104,26 @@ impl<'a> Explainer<'a> {
                 let role = fact.zip(roles).and_then(|(fact, roles)| roles.index_of(fact));
                 let role = role.and_then(|role| u32::try_from(role).ok()).unwrap_or(u32::MAX);
                 let (object, at) = self.binding(cluster, binding);
-                let held = self.role(cluster, role);
-                steps.push(Step { to: held.0.clone(), ..plain("bound", object, at) });
-                pending.guard = self.graph.notes.get(note as usize).cloned();
-                pending.take(from, held, self.rule(cluster, role, rule), edge.certainty);
+                let named = self.role(cluster, role);
+                steps.push(Step {
+                    edge: "bound".to_owned(),
+                    from: self.describe(from),
+                    to: named.0.clone(),
+                    object,
+                    rule: String::new(),
+                    at,
+                    guard: None,
+                    certainty,
+                });
+                held.guard = held.guard.take().or_else(|| self.graph.notes.get(note as usize).cloned());
+                held.take(from, named, self.rule(cluster, role, rule));
             }
-            Via::Template(index) => {
-                steps.push(self.template(index, from, edge.to, edge.certainty, pending));
-            }
+            _ => {}
         }
     }
 
     /// The step of a template, with the rules that met its needs.
-    fn template(
-        &self,
-        index: u32,
-        from: NodeId,
-        to: NodeId,
-        certainty: Certainty,
-        pending: &mut Pending,
-    ) -> Step {
-        let held = std::mem::take(pending);
+    fn template(&self, index: u32, from: NodeId, edge: &Edge, held: Held) -> Step {
         let state = self.graph.clusters.get(usize::from(self.cluster_of(from)));
         let template = state.and_then(|state| state.templates.get(index as usize));
         let evidence = template.map(|template| template.evidence.as_str()).filter(|text| !text.is_empty());
@@ -126,12 +139,38 @@ impl<'a> Explainer<'a> {
         Step {
             edge: template.map_or_else(String::new, |template| template.edge.to_owned()),
             from: self.describe(held.from.unwrap_or(from)),
-            to: self.describe(to),
+            to: self.describe(edge.to),
             object,
             rule,
             at: held.at,
             guard: held.guard.or_else(|| template.and_then(|template| template.guard.clone())),
-            certainty: held.certainty.map_or(certainty, |held| held.max(certainty)),
+            certainty: edge.certainty,
+        }
+    }
+
+    /// A right of a role that only makes a finding.
+    pub fn soft_step(&self, from: NodeId, found: &Match, scope: Scope) -> Step {
+        let cluster = self.cluster_of(from);
+        let state = self.graph.clusters.get(usize::from(cluster));
+        let template = state.and_then(|state| state.templates.get(found.template as usize));
+        let role = match self.graph.node(from) {
+            Some((_, Node::Fact(Fact::Role { namespace, name, .. }))) => {
+                state.and_then(|state| state.rbac.roles.find((*namespace, *name)))
+            }
+            _ => None,
+        };
+        let role = role.and_then(|role| u32::try_from(role).ok()).unwrap_or(u32::MAX);
+        let (object, at) = self.role(cluster, role);
+        Step {
+            edge: template.map_or_else(String::new, |template| template.edge.to_owned()),
+            from: self.describe(from),
+            to: self.need(cluster, found.template, found.need, scope, found.name),
+            object,
+            rule: self.rule(cluster, role, found.rule),
+            at,
+            guard: None,
+            // The right is held; what it leads to depends on others.
+            certainty: Certainty::Proven,
         }
     }
 
@@ -168,11 +207,12 @@ impl<'a> Explainer<'a> {
         match node {
             Node::Fact(fact) => self.fact(*cluster, fact),
             Node::Impersonates => "impersonates somebody".to_owned(),
-            Node::Gained { role, scope } => {
-                format!("{} {}", self.role(*cluster, *role).0, self.scope(*cluster, *scope))
+            Node::ActingAsAnyUser => "acts as any user".to_owned(),
+            Node::Acting(identity) | Node::ActingFor { identity, .. } => {
+                self.fact(*cluster, &Fact::Identity(*identity))
             }
-            Node::Need { template, need, scope, name } => {
-                self.need(*cluster, *template, *need, *scope, *name)
+            Node::Gained { role, scope, .. } => {
+                format!("{} {}", self.role(*cluster, *role).0, self.scope(*cluster, *scope))
             }
         }
     }
@@ -300,23 +340,10 @@ impl<'a> Explainer<'a> {
         let source = self.snapshot.sources.get(origin.source as usize)?;
         (origin.line > 0).then(|| format!("{source}:{}", origin.line))
     }
-
-    /// Whether a template only makes findings.
-    pub fn is_soft(&self, cluster: u16, template: u32) -> bool {
-        let state = self.graph.clusters.get(usize::from(cluster));
-        let template = state.and_then(|state| state.templates.get(template as usize));
-        template.is_some_and(|template| template.gives == Gift::Nothing)
-    }
 }
 
-impl Pending {
-    fn take(
-        &mut self,
-        from: NodeId,
-        (object, at): (String, Option<String>),
-        rule: String,
-        certainty: Certainty,
-    ) {
+impl Held {
+    fn take(&mut self, from: NodeId, (object, at): (String, Option<String>), rule: String) {
         self.from = self.from.or(Some(from));
         if !self.objects.contains(&object) {
             self.objects.push(object);
@@ -325,6 +352,5 @@ impl Pending {
             self.rules.push(rule);
         }
         self.at = self.at.take().or(at);
-        self.certainty = Some(self.certainty.map_or(certainty, |held| held.max(certainty)));
     }
 }

@@ -3,19 +3,28 @@
 //! A way that goes through another identity of the same customer is a finding of that identity, so each hole is told
 //! once, at its root, and names who else gets there.
 
+mod ends;
+mod limits;
+mod soft;
+
 use std::collections::BTreeSet;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+pub use self::ends::Counts;
+use self::{
+    ends::{Widest, foreign_rank, reached},
+    limits::{Own, Towards},
+};
 use crate::{
-    Certainty, Fact, Scope, Symbol,
+    Certainty,
     access::Access,
     answer::{Finding, Severity, Step},
     catalogue,
-    graph::{Edge, Node, NodeId, Via},
+    graph::{Node, NodeId, Via},
     judge::Start,
     owners::Whose,
-    search::{Hop, Limits, Search},
+    search::{Hop, Search},
 };
 
 /// How many different ways out of one subject are told.
@@ -25,69 +34,47 @@ const ENDS_MAX: usize = 200;
 /// How many names a finding lists.
 const NAMES_MAX: usize = 50;
 
-/// Stops at identities that have findings of their own.
-struct Own<'a> {
-    access: &'a Access,
-    start: &'a Start,
-}
-
-impl Limits for Own<'_> {
-    fn edge(&self, _from: NodeId, edge: &Edge) -> bool {
-        // What everybody may do is told once, of the group that everybody is in.
-        !matches!(edge.via, Via::Plain("member-of")) || self.start.whose == Whose::PLATFORM
-    }
-
-    fn expand(&self, node: NodeId) -> bool {
-        match self.access.graph.node(node) {
-            // Nothing is wider.
-            Some((_, Node::Fact(Fact::Everything(Scope::Cluster) | Fact::Secrets(Scope::Cluster)))) => false,
-            Some((cluster, Node::Fact(fact @ (Fact::Identity(_) | Fact::Source(_))))) => {
-                let whose = self.access.owners.of_fact(*cluster, fact);
-                let everyone = whose == Whose::EVERYONE;
-                let same = whose == self.start.whose && whose != Whose::UNKNOWN;
-                let neighbour = whose == Whose::UNKNOWN
-                    && self.start.whose == Whose::UNKNOWN
-                    && namespace_of(fact).is_some()
-                    && namespace_of(fact) == namespace_of(&self.start.fact);
-                !(same || everyone || neighbour)
-            }
-            _ => true,
-        }
-    }
-}
-
-/// Stays with what a start's own bindings give it.
-struct OwnRights<'a>(&'a Access);
-
-impl Limits for OwnRights<'_> {
-    fn edge(&self, _from: NodeId, edge: &Edge) -> bool {
-        matches!(edge.via, Via::Binding(_) | Via::Rule { .. } | Via::Admitted { .. })
-    }
-
-    fn expand(&self, node: NodeId) -> bool {
-        matches!(self.0.graph.node(node), Some((_, Node::Fact(Fact::Role { .. }))))
-    }
-}
-
-fn namespace_of(fact: &Fact) -> Option<Symbol> {
-    match fact {
-        Fact::Identity(identity) if identity.namespace != Symbol::EMPTY => Some(identity.namespace),
-        _ => None,
-    }
-}
-
 /// All findings about ways, worst first.
 pub fn ways(access: &Access) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let mut ways_out = Vec::new();
+    let mut widest = Widest::default();
     for start in &access.starts {
-        let matters = start.whose != Whose::PLATFORM;
-        if matters && leaves(access, start) {
-            findings.extend(of_start(access, start));
+        if start.whose == Whose::UNKNOWN {
+            findings.extend(of_unknown(access, start, &mut widest));
+        } else if start.whose != Whose::PLATFORM && widest.of(access, start, start.node).is_some() {
+            ways_out.push(ways_out_of(access, start, &mut widest));
         }
     }
-    findings.extend(soft(access));
+    let before = Before::new(&ways_out);
+    for of in &ways_out {
+        findings.extend(of_start(access, of, &before));
+    }
+    findings.extend(soft::soft(access));
     sort(&mut findings);
     findings
+}
+
+/// The widest way out of somebody of whom nobody knows whose it is: of each it is enough to know how far it gets.
+fn of_unknown(access: &Access, start: &Start, widest: &mut Widest) -> Option<Finding> {
+    let (certainty, rank, end) = widest.of(access, start, start.node)?;
+    let path = way(access, start.node, end);
+    let own = Own { access, start };
+    // What leads through a neighbour, or through what everybody may do, is told there.
+    let elsewhere = |hop: &Hop| {
+        let somebody = own.somebody(hop.from).filter(|_| hop.from != start.node);
+        matches!(hop.edge.via, Via::Plain("member-of"))
+            || somebody.is_some_and(|(cluster, fact)| own.is_told_there(cluster, &fact))
+    };
+    if path.is_empty() || path.iter().any(elsewhere) {
+        return None;
+    }
+    Some(finding(access, start, certainty, &path, &[(rank, end)], &[]))
+}
+
+/// The way from a node to an end that it reaches.
+fn way(access: &Access, from: NodeId, end: NodeId) -> Vec<Hop> {
+    Search::find(&access.graph, from, &Towards(&access.all, end), &[end]).path(&access.graph, end)
 }
 
 /// Sorts worst first, then by subject and id.
@@ -97,92 +84,139 @@ pub fn sort(findings: &mut [Finding]) {
     });
 }
 
-/// Whether a start reaches anything that is not its own.
-fn leaves(access: &Access, start: &Start) -> bool {
-    let ends = access.all.set(start.node);
-    ends.is_some_and(|ends| ends.iter().any(|end| foreign_rank(access, start, end).is_some()))
+/// The ways out of one start.
+struct WaysOut<'a> {
+    start: &'a Start,
+    /// For each, the way to where it leaves, and what leaves by it.
+    groups: Vec<(Vec<Hop>, Vec<Out>)>,
+    /// Identities of the same owner that it gets to.
+    own: Vec<NodeId>,
 }
 
-/// How wide a foreign end is, the widest first; none for what is the start's own or no end.
-fn foreign_rank(access: &Access, start: &Start, end: NodeId) -> Option<u8> {
-    let (cluster, Node::Fact(fact)) = access.graph.node(end)? else { return None };
-    let own = |namespace: Symbol| {
-        let whose = access.owners.of_namespace(*cluster, namespace);
-        match start.whose {
-            Whose::UNKNOWN => namespace_of(&start.fact) == Some(namespace) && start.cluster == *cluster,
-            Whose::EVERYONE => false,
-            owner => whose == owner,
+fn ways_out_of<'a>(access: &Access, start: &'a Start, widest: &mut Widest) -> WaysOut<'a> {
+    let own = Own { access, start };
+    let search = Search::new(&access.graph, start.node, &own);
+    let mut outs: Vec<Out> = Vec::new();
+    let mut everywhere: FxHashSet<NodeId> = FxHashSet::default();
+    for &node in search.reached().iter().filter(|node| **node != start.node) {
+        let Some(certainty) = search.certainty(node) else { continue };
+        if let Some(rank) = foreign_rank(access, start, node) {
+            outs.push(Out { certainty, rank, end: node, at: node });
+        } else if own.is_exit(node) {
+            // Of many that one power gives, one that is proven to lead everywhere is enough.
+            let before = search.before(node).unwrap_or(node);
+            if everywhere.contains(&before) {
+                continue;
+            }
+            if let Some((sure, rank, end)) = widest.of(access, start, node) {
+                let certainty = certainty.max(sure);
+                if rank == 0 && certainty == Certainty::Proven {
+                    everywhere.insert(before);
+                }
+                outs.push(Out { certainty, rank, end, at: node });
+            }
         }
-    };
-    let own_cluster = access.owners.of_cluster(*cluster) == Some(start.whose);
-    match fact {
-        _ if own_cluster => None,
-        Fact::Everything(Scope::Cluster) => Some(0),
-        Fact::Secrets(Scope::Cluster) => Some(1),
-        Fact::OtherCluster(other) => {
-            let name = access.snapshot.symbols.name(*other);
-            let namespace = name.split_once('/').and_then(|(ns, _)| access.snapshot.symbols.find(ns));
-            (!namespace.is_some_and(own)).then_some(4)
-        }
-        Fact::Secrets(Scope::Namespace(namespace)) => (!own(*namespace)).then_some(2),
-        Fact::Everything(Scope::Namespace(namespace)) => (!own(*namespace)).then_some(3),
-        Fact::Secret { namespace, .. } => (!own(*namespace)).then_some(5),
-        _ => None,
     }
-}
-
-fn of_start(access: &Access, start: &Start) -> Vec<Finding> {
-    let search = Search::new(&access.graph, start.node, &Own { access, start });
-    let mut ends: Vec<(Certainty, u8, NodeId)> = search
-        .reached()
-        .iter()
-        .filter_map(|end| Some((search.certainty(*end)?, foreign_rank(access, start, *end)?, *end)))
-        .collect();
-    ends.sort_unstable();
-    ends.truncate(ENDS_MAX);
-    let mut groups: Vec<Group> = Vec::new();
+    outs.sort_unstable_by_key(|out| (out.certainty, out.rank, out.end, out.at));
+    outs.truncate(ENDS_MAX);
+    let mut groups: Vec<(Vec<Hop>, Vec<Out>)> = Vec::new();
     let mut by_first: FxHashMap<(Certainty, NodeId, u64), usize> = FxHashMap::default();
-    for (certainty, rank, end) in ends {
-        let path = search.path(&access.graph, end);
+    for out in outs {
+        let path = search.path(&access.graph, out.at);
         let (to, by) = first_hop(&path);
-        let key = (certainty, to, by);
+        let key = (out.certainty, to, by);
+        let proven = by_first.get(&(Certainty::Proven, to, by)).and_then(|index| groups.get(*index));
+        let is_all = |(_, outs): &(Vec<Hop>, Vec<Out>)| outs.first().is_some_and(|first| first.rank <= 1);
+        if out.certainty == Certainty::Assumed && proven.is_some_and(is_all) {
+            // The same way is proven to lead to all there is.
+            continue;
+        }
         match by_first.get(&key) {
             Some(index) => {
-                if let Some((_, ends)) = groups.get_mut(*index) {
-                    ends.push((rank, end));
+                if let Some((_, outs)) = groups.get_mut(*index) {
+                    outs.push(out);
                 }
             }
             None if groups.len() < WAYS_MAX => {
                 by_first.insert(key, groups.len());
-                groups.push((path, vec![(rank, end)]));
+                groups.push((path, vec![out]));
             }
             None => {}
         }
     }
-    groups.into_iter().map(|(path, ends)| finding(access, start, &search, &path, &ends)).collect()
+    let told_there =
+        search.reached().iter().copied().filter(|node| {
+            own.somebody(*node).is_some_and(|(cluster, fact)| own.is_told_there(cluster, &fact))
+        });
+    WaysOut { start, groups, own: told_there.collect() }
 }
 
-/// A way, and the ends that are reached by it, with how wide each is.
-type Group = (Vec<Hop>, Vec<(u8, NodeId)>);
+fn of_start(access: &Access, of: &WaysOut<'_>, before: &Before) -> Vec<Finding> {
+    let start = of.start;
+    let also = if of.groups.is_empty() { Vec::new() } else { before.names(access, start) };
+    let told = of.groups.iter().filter_map(|(path, outs)| {
+        let first = *outs.first()?;
+        let mut path = path.clone();
+        if first.at != first.end {
+            path.extend(way(access, first.at, first.end));
+        }
+        Some(finding(access, start, first.certainty, &path, &ends_beyond(access, start, outs), &also))
+    });
+    told.collect()
+}
 
-/// Ways that leave by the same binding, or the same conjunction, are one.
+/// A place where a way leaves, and the widest end that it leads to.
+#[derive(Clone, Copy)]
+struct Out {
+    certainty: Certainty,
+    rank: u8,
+    end: NodeId,
+    /// Where it leaves: the end itself, or somebody else's identity.
+    at: NodeId,
+}
+
+/// All ends that are reached by some ways out.
+fn ends_beyond(access: &Access, start: &Start, outs: &[Out]) -> Vec<(u8, NodeId)> {
+    let mut ends: BTreeSet<(u8, NodeId)> = outs.iter().map(|out| (out.rank, out.end)).collect();
+    if ends.first().is_none_or(|(rank, _)| *rank > 1) {
+        let exits = outs.iter().filter(|out| out.at != out.end);
+        let sets = exits.filter_map(|out| match out.certainty {
+            Certainty::Proven => access.proven.set(out.at),
+            Certainty::Assumed => access.all.set(out.at),
+        });
+        for end in sets.flat_map(|set| set.iter()) {
+            ends.extend(foreign_rank(access, start, end).map(|rank| (rank, end)));
+            if ends.len() >= ENDS_MAX {
+                break;
+            }
+        }
+    }
+    ends.into_iter().collect()
+}
+
+/// Ways that leave by the same binding are one.
 fn first_hop(path: &[Hop]) -> (NodeId, u64) {
     match path.first() {
-        Some(Hop::Edge { edge, .. }) => match edge.via {
+        Some(Hop { edge, .. }) => match edge.via {
             Via::Binding(binding) | Via::Admitted { binding, .. } => (0, u64::from(binding)),
             _ => (edge.to, u64::MAX),
         },
-        Some(Hop::And(and)) => (u32::MAX, u64::from(*and)),
         None => (u32::MAX, u64::MAX),
     }
 }
 
-fn finding(access: &Access, start: &Start, search: &Search, path: &[Hop], ends: &[(u8, NodeId)]) -> Finding {
+fn finding(
+    access: &Access,
+    start: &Start,
+    certainty: Certainty,
+    path: &[Hop],
+    ends: &[(u8, NodeId)],
+    also: &[String],
+) -> Finding {
     let explainer = access.explainer();
     let steps = explainer.steps(path);
     let subject = explainer.subject(start.cluster, &start.fact).unwrap_or_default();
     let widest = ends.iter().min().map_or(5, |(rank, _)| *rank);
-    let certainty = ends.first().and_then(|(_, end)| search.certainty(*end)).unwrap_or(Certainty::Assumed);
     let (secrets, secret_count, reaches) = reached(access, start, ends);
     let rule = rule_of(&steps);
     let severity = severity(start.whose, widest, certainty);
@@ -197,7 +231,7 @@ fn finding(access: &Access, start: &Start, search: &Search, path: &[Hop], ends: 
         ),
         severity,
         customer: access.owners.name(start.whose).to_owned(),
-        also: also(access, start),
+        also: also.to_vec(),
         reaches,
         secrets,
         secret_count,
@@ -238,164 +272,46 @@ pub fn id(rule: &str, subject: &str, steps: &[Step]) -> String {
     format!("{rule}-{}", hex.get(..8).unwrap_or_default())
 }
 
-/// How many Secrets each namespace holds.
-#[derive(Debug)]
-pub struct Counts(FxHashMap<(u16, Symbol), usize>);
+/// Who of the same owner gets to an identity directly, by the identity.
+struct Before(FxHashMap<NodeId, Vec<NodeId>>);
 
-impl Counts {
-    /// Counts what was loaded.
-    pub fn new(snapshot: &crate::Snapshot) -> Self {
-        let mut counts: FxHashMap<(u16, Symbol), usize> = FxHashMap::default();
-        for (cluster, facts) in (0u16..).zip(&snapshot.clusters) {
-            for secret in &facts.secrets {
-                *counts.entry((cluster, secret.namespace)).or_default() += 1;
+impl Before {
+    fn new(ways_out: &[WaysOut<'_>]) -> Self {
+        let mut before: FxHashMap<NodeId, Vec<NodeId>> = FxHashMap::default();
+        for of in ways_out {
+            for node in of.own.iter().filter(|node| **node != of.start.node) {
+                before.entry(*node).or_default().push(of.start.node);
             }
         }
-        Self(counts)
+        Self(before)
     }
-}
 
-/// The foreign Secrets under some ends: as texts, how many, and whose.
-fn reached(access: &Access, start: &Start, ends: &[(u8, NodeId)]) -> (Vec<String>, usize, Vec<String>) {
-    let counts = access.counts();
-    let is_own = |whose: Whose| whose == start.whose && start.whose != Whose::UNKNOWN;
-    let mut texts = BTreeSet::new();
-    let mut whole: BTreeSet<(u16, Symbol)> = BTreeSet::new();
-    let mut single: BTreeSet<(u16, Symbol, Symbol)> = BTreeSet::new();
-    for (_, end) in ends {
-        let Some((cluster, Node::Fact(fact))) = access.graph.node(*end) else { continue };
-        let prefix = access.explainer().prefix(*cluster);
-        let name = |symbol: Symbol| access.snapshot.symbols.name(symbol);
-        match fact {
-            Fact::Everything(Scope::Cluster) | Fact::Secrets(Scope::Cluster) => {
-                texts.insert(format!("{prefix}*/*"));
-                whole.extend(counts.0.keys().filter(|(of, _)| of == cluster));
-            }
-            Fact::Everything(Scope::Namespace(ns)) | Fact::Secrets(Scope::Namespace(ns)) => {
-                let is_new = whole.insert((*cluster, *ns));
-                texts.extend(is_new.then(|| format!("{prefix}{}/*", name(*ns))));
-            }
-            Fact::Secret { namespace, name: own } => {
-                let is_new =
-                    !whole.contains(&(*cluster, *namespace)) && single.insert((*cluster, *namespace, *own));
-                texts.extend(is_new.then(|| format!("{prefix}{}/{}", name(*namespace), name(*own))));
-            }
-            _ => {}
+    /// Others of the same owner that get to the start, so through it to what it reaches.
+    fn names(&self, access: &Access, start: &Start) -> Vec<String> {
+        if !start.whose.is_customer() {
+            return Vec::new();
         }
-    }
-    single.retain(|(cluster, namespace, _)| !whole.contains(&(*cluster, *namespace)));
-    let owner = |cluster: u16, namespace: Symbol| access.owners.of_namespace(cluster, namespace);
-    whole.retain(|(cluster, namespace)| !is_own(owner(*cluster, *namespace)));
-    single.retain(|(cluster, namespace, _)| !is_own(owner(*cluster, *namespace)));
-    let count = whole.iter().filter_map(|key| counts.0.get(key)).sum::<usize>() + single.len();
-    let with_secrets = whole.iter().filter(|key| counts.0.contains_key(key)).copied();
-    let places = with_secrets.chain(single.iter().map(|(cluster, namespace, _)| (*cluster, *namespace)));
-    let whose: BTreeSet<Whose> = places.map(|(cluster, namespace)| owner(cluster, namespace)).collect();
-    let mut texts: Vec<String> = texts.into_iter().collect();
-    if texts.len() > NAMES_MAX {
-        let more = texts.len() - NAMES_MAX;
-        texts.truncate(NAMES_MAX);
-        texts.push(format!("… and {more} more"));
-    }
-    (texts, count, whose.into_iter().map(|whose| access.owners.name(whose).to_owned()).collect())
-}
-
-/// Others of the same owner that get to the start, so through it to what it reaches.
-fn also(access: &Access, start: &Start) -> Vec<String> {
-    if !start.whose.is_customer() {
-        return Vec::new();
-    }
-    let before = access.reverse().upstream(&access.graph, &access.all, start.node);
-    let explainer = access.explainer();
-    let mut names: Vec<String> = access
-        .starts
-        .iter()
-        .filter(|other| other.node != start.node && other.whose == start.whose && before.contains(other.node))
-        .filter_map(|other| explainer.subject(other.cluster, &other.fact))
-        .collect();
-    names.sort();
-    if names.len() > NAMES_MAX {
-        let more = names.len() - NAMES_MAX;
-        names.truncate(NAMES_MAX);
-        names.push(format!("… and {more} more"));
-    }
-    names
-}
-
-/// Rights of customers that lead somewhere only if others do something: told, never counted.
-fn soft(access: &Access) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for start in access.starts.iter().filter(|start| start.whose.is_customer()) {
-        let Some(state) = access.graph.clusters.get(usize::from(start.cluster)) else { continue };
-        let full = access.graph.find(start.cluster, Fact::Secrets(Scope::Cluster));
-        let has_all = full.is_some_and(|full| access.proven.reaches(start.node, full));
-        if has_all || !state.templates.iter().any(|template| template.gives == crate::Gift::Nothing) {
-            continue;
+        let mut found = FxHashSet::from_iter([start.node]);
+        let mut open = vec![start.node];
+        while let Some(node) = open.pop() {
+            let fresh = self.0.get(&node).into_iter().flatten().filter(|node| found.insert(**node));
+            open.extend(fresh.copied().collect::<Vec<_>>());
         }
-        let search = Search::new(&access.graph, start.node, &OwnRights(access));
-        let mut seen = FxHashSet::default();
-        for &node in search.reached() {
-            let Some((cluster, Node::Need { template, scope, .. })) = access.graph.node(node) else {
-                continue;
-            };
-            let is_foreign = match scope {
-                Scope::Cluster => true,
-                Scope::Namespace(ns) => access.owners.of_namespace(*cluster, *ns) != start.whose,
-            };
-            let explainer = access.explainer();
-            if !is_foreign || !explainer.is_soft(*cluster, *template) {
-                continue;
-            }
-            let single = access.graph.clusters.get(usize::from(*cluster));
-            let single = single.and_then(|state| state.templates.get(*template as usize));
-            let Some(said) = single.filter(|said| said.when.len() == 1) else { continue };
-            let path = search.path(&access.graph, node);
-            let mut steps = explainer.steps(&path);
-            if !seen.insert((said.edge, first_hop(&path))) {
-                continue;
-            }
-            let Some(edge) = catalogue::edge(said.edge) else { continue };
-            steps.extend(last_rule(access, &path, said.edge, node));
-            let subject = explainer.subject(start.cluster, &start.fact).unwrap_or_default();
-            findings.push(Finding {
-                id: id(said.edge, &subject, &steps),
-                rule: said.edge.to_owned(),
-                severity: edge.severity.min(Severity::Medium),
-                message: format!(
-                    "{subject} ({}) {}",
-                    access.owners.name(start.whose),
-                    edge.title.to_lowercase_first()
-                ),
-                customer: access.owners.name(start.whose).to_owned(),
-                also: Vec::new(),
-                reaches: Vec::new(),
-                secrets: Vec::new(),
-                secret_count: 0,
-                certainty: search.certainty(node).unwrap_or(Certainty::Assumed),
-                path: steps,
-                remedy: edge.remedy.clone(),
-                subject,
-            });
+        found.remove(&start.node);
+        let explainer = access.explainer();
+        let subject = |node: NodeId| match access.graph.node(node)? {
+            (cluster, Node::Fact(fact)) => explainer.subject(*cluster, fact),
+            _ => None,
+        };
+        let mut names: Vec<String> = found.into_iter().filter_map(subject).collect();
+        names.sort();
+        if names.len() > NAMES_MAX {
+            let more = names.len() - NAMES_MAX;
+            names.truncate(NAMES_MAX);
+            names.push(format!("… and {more} more"));
         }
+        names
     }
-    findings
-}
-
-/// The step of the rule that a way ends with, which leads to nothing that is followed.
-fn last_rule(access: &Access, path: &[Hop], edge: &str, node: NodeId) -> Option<Step> {
-    let Some(Hop::Edge { from, .. }) = path.last() else { return None };
-    let explainer = access.explainer();
-    let from = explainer.describe(*from);
-    Some(Step {
-        edge: edge.to_owned(),
-        object: from.clone(),
-        from,
-        to: explainer.describe(node),
-        rule: String::new(),
-        at: None,
-        guard: None,
-        certainty: Certainty::Assumed,
-    })
 }
 
 trait LowercaseFirst {

@@ -36,7 +36,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-pub use keys::{Fingerprint, FingerprintKey, LocalKey, LocalMark, NotAFingerprint};
+pub use keys::{Fingerprint, FingerprintKey, LocalKey, LocalMark, NotAFingerprint, WeakKey};
 
 /// Finds credentials and fingerprints them under one pair of keys.
 #[derive(Debug)]

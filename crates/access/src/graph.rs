@@ -1,22 +1,33 @@
 //! The graph of powers: a node is something that can be held, an edge leads to what its holder holds too.
 //!
-//! Nodes for capabilities stand between identities and what they reach, so that the size is that of the input and not
-//! subjects times Secrets. Where several things are needed at once there is an [`And`]. Nodes are made only where
-//! somebody could hold them.
+//! Roles in their scopes stand between identities and what they reach, so that the size is that of the input and not
+//! subjects times Secrets. Where several things are needed at once, the edge starts at the node from which all of them
+//! are reached, is found when that node is closed, and names them as the inputs of its [`Joint`].
 //!
-//! INVARIANT: every edge is true for whoever holds its start, except those of rights that admission may refuse, which
-//! start at the one identity they were decided for.
+//! INVARIANT: every edge is true for whoever holds its start.
 
+mod bindings;
 mod build;
+mod by_name;
+mod constrained;
 mod expand;
-mod instances;
+mod halves;
+mod index;
+mod join;
 mod matches;
+mod meet;
+mod pass_on;
+mod reached;
+mod targets;
+
 use indexmap::IndexSet;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxBuildHasher;
 
-pub use build::{ClusterState, build};
+pub use build::{ClusterState, Workshop, build};
+pub use halves::{Holds, Mask};
+pub use matches::{Match, Needs, role_matches};
 
-use crate::{Certainty, Fact, Scope, Symbol};
+use crate::{Certainty, Fact, Identity, Scope, Symbol};
 
 /// Index of a node.
 pub type NodeId = u32;
@@ -26,26 +37,28 @@ pub type NodeId = u32;
 pub enum Node {
     /// A fact.
     Fact(Fact),
-    /// What one need of a template asks for, in a scope, perhaps for one name.
-    Need {
-        /// Index into the cluster's templates.
-        template: u32,
-        /// Index into the template's needs.
-        need: u8,
-        /// Where; the cluster for needs that are not of the template's own scope.
-        scope: Scope,
-        /// The name.
-        name: Option<Symbol>,
-    },
-    /// A role that was gained on the way, so that it is not known who acts.
+    /// A role that was gained on the way, so that any of one's identities may hold it.
     Gained {
         /// Index into the cluster's roles.
         role: u32,
         /// Where it is held.
         scope: Scope,
+        /// The name of the binding that was made for it, which is used up.
+        used: Option<Symbol>,
     },
     /// Impersonates somebody, whoever that is.
     Impersonates,
+    /// Acts as somebody by impersonation: holds what that one holds, but impersonates nobody in turn.
+    Acting(Identity),
+    /// Acts as somebody by impersonation, for the requests only that a second right names.
+    ActingFor {
+        /// The one who does.
+        holder: NodeId,
+        /// As whom.
+        identity: Identity,
+    },
+    /// Acts as any user by impersonation.
+    ActingAsAnyUser,
 }
 
 /// Why an edge is there. Indices are into the facts of the edge's cluster.
@@ -53,18 +66,18 @@ pub enum Node {
 pub enum Via {
     /// A binding that names the identity.
     Binding(u32),
-    /// A rule of the role.
+    /// A rule of the role, which is all that a template needs.
     Rule {
-        /// The template whose need it meets.
+        /// The template, `u32::MAX` for every right at once.
         template: u32,
         /// The role.
         role: u32,
         /// The rule.
         rule: u16,
     },
-    /// A rule of a role that a binding gives to this very identity; admission was asked.
+    /// A rule of a role that a binding gives to this very identity, on whom it depends what the right is worth.
     Admitted {
-        /// The template whose need it meets.
+        /// The template.
         template: u32,
         /// The binding.
         binding: u32,
@@ -75,6 +88,8 @@ pub enum Via {
     },
     /// A template.
     Template(u32),
+    /// Several things at once: index into [`Graph::joints`].
+    Joint(u32),
     /// A pod.
     Pod(&'static str, u32),
     /// A Secret.
@@ -96,17 +111,22 @@ pub struct Edge {
     pub certainty: Certainty,
 }
 
-/// Who holds all inputs holds the output.
+/// Several things that together give one, all of them reached from where the edge starts.
 #[derive(Debug, Clone)]
-pub struct And {
-    /// The inputs.
-    pub inputs: Vec<NodeId>,
-    /// The output.
-    pub gives: NodeId,
+pub struct Joint {
     /// The template.
     pub template: u32,
-    /// How sure.
-    pub certainty: Certainty,
+    /// What is needed.
+    pub inputs: Box<[Input]>,
+}
+
+/// One of several things that are needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Input {
+    /// Who or what holds it.
+    pub node: NodeId,
+    /// By which rule, none where the node is itself what is needed.
+    pub via: Option<Via>,
 }
 
 /// An edge that admission took away.
@@ -128,11 +148,9 @@ pub struct Blocked {
 #[derive(Debug, Default)]
 pub struct Graph {
     nodes: IndexSet<(u16, Node), FxBuildHasher>,
-    starts: Vec<u32>,
-    edges: Vec<Edge>,
-    /// The conjunctions.
-    pub ands: Vec<And>,
-    ands_of: FxHashMap<NodeId, Vec<u32>>,
+    edges: Vec<Vec<Edge>>,
+    /// What edges say that need several things at once.
+    pub joints: Vec<Joint>,
     /// Texts of guards.
     pub notes: Vec<String>,
     /// What admission took away.
@@ -149,7 +167,7 @@ impl Graph {
 
     /// How many edges.
     pub fn edge_count(&self) -> usize {
-        self.edges.len()
+        self.edges.iter().map(Vec::len).sum()
     }
 
     /// The node of an index: its cluster and what it is.
@@ -169,13 +187,14 @@ impl Graph {
 
     /// The edges that start at a node.
     pub fn edges_of(&self, id: NodeId) -> &[Edge] {
-        let start = self.starts.get(id as usize).copied().unwrap_or(0) as usize;
-        let end = self.starts.get(id as usize + 1).copied().unwrap_or(0) as usize;
-        self.edges.get(start..end).unwrap_or(&[])
+        self.edges.get(id as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// The conjunctions that a node is an input of.
-    pub fn ands_of(&self, id: NodeId) -> &[u32] {
-        self.ands_of.get(&id).map_or(&[], Vec::as_slice)
+    /// What an edge needs besides its start.
+    pub fn inputs_of(&self, edge: &Edge) -> &[Input] {
+        match edge.via {
+            Via::Joint(index) => self.joints.get(index as usize).map_or(&[], |joint| &joint.inputs),
+            _ => &[],
+        }
     }
 }

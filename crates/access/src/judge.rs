@@ -145,10 +145,13 @@ pub fn verdict(owner: Whose, audience: &Audience) -> Verdict {
     }
 }
 
-/// How sure a verdict is: proven where proven edges alone give the same, and nobody unknown reaches it.
+/// How sure a verdict is: proven where proven edges alone give the same. Somebody of whom nobody knows whose it is makes
+/// a good verdict assumed, and a bad one no better.
 pub fn certainty(owner: Whose, all: &Audience, proven: &Audience) -> Certainty {
-    let same = verdict(owner, all) == verdict(owner, proven) && all.customers == proven.customers;
-    if same && !all.unknown { Certainty::Proven } else { Certainty::Assumed }
+    let found = verdict(owner, all);
+    let same = found == verdict(owner, proven) && all.customers == proven.customers;
+    let is_bad = matches!(found, Verdict::Shared | Verdict::Exposed);
+    if same && (is_bad || !all.unknown) { Certainty::Proven } else { Certainty::Assumed }
 }
 
 /// The starts of a graph, with whose each is.

@@ -44,7 +44,10 @@ pub use facts::{
     BindingFact, ClusterFacts, ExpressionFact, Gap, NamespaceFact, NodeFact, ObjectFact, Origin, PodFact,
     RoleFact, RuleFact, SecretFact, SelectorFact, ServiceAccountFact, Snapshot, SubjectFact, SubjectKind,
 };
-pub use load::{Inflate, LoadError, Loader, OpenSecret, SecretValues, keeps};
+pub use load::{
+    Inflate, LoadError, Loader, OpenPlain, OpenSecret, SecretValues, drop_values, has_settings, holds_values,
+    is_setting, keeps,
+};
 pub use question::{QuestionError, SecretRef, SubjectName, SubjectRef};
 pub use shared::Ledger;
 pub use symbols::{Symbol, Symbols};

@@ -36,8 +36,11 @@ use intake::Intake;
 use piece::Piece;
 
 pub use inflate::Inflate;
-pub use kinds::keeps;
-pub use values::{OpenSecret, SecretValues};
+pub use kinds::{has_settings, keeps};
+#[cfg(test)]
+pub(crate) use shape::setting_names;
+pub use shape::{drop_values, is_setting};
+pub use values::{OpenPlain, OpenSecret, SecretValues, holds_values};
 
 /// How large one object may be. etcd takes 1.5 MiB, other stores of the API somewhat more. Less in tests, to be quick.
 const OBJECT_BYTES_MAX: usize = if cfg!(test) { 2 << 20 } else { 32 << 20 };
@@ -77,7 +80,8 @@ impl<'a> Loader<'a> {
         Self { intake: Intake::new(snapshot, cluster) }
     }
 
-    /// Has values of Secrets read and handed over. Without this they are passed over and never copied.
+    /// Has values of Secrets, ConfigMaps and containers read and handed over. Without this they are passed over and never
+    /// copied.
     pub fn open_secrets(mut self, values: &'a mut dyn SecretValues) -> Self {
         self.intake.values = Some(values);
         self
@@ -117,6 +121,19 @@ impl<'a> Loader<'a> {
     /// Reads YAML: documents, each an object or a list.
     pub fn load_yaml(&mut self, reader: impl Read) -> Result<(), LoadError> {
         self.guarded(|intake| yaml::read(reader, intake))
+    }
+
+    /// Reads an answer of an API server, page by page if it comes so. As [`Self::load_json`], but its lines mean nothing.
+    pub fn load_answer(&mut self, answer: &[u8]) {
+        self.intake.forget_lines();
+        // Memory does not fail.
+        let _ = self.load_json(answer);
+    }
+
+    /// Hands the values of an object or list on to whom [`Self::open_secrets`] named, and takes no fact from it. A
+    /// source of it must have been named before.
+    pub fn values(&mut self, value: &Value) {
+        self.intake.values_of(value);
     }
 
     /// Takes one object or list that is at hand, such as a rendered manifest, with the place that it is from. A source

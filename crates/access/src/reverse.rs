@@ -1,11 +1,9 @@
 //! The graph backwards: who comes to a node, and by which hop each goes on.
 
-use roaring::RoaringBitmap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
     Certainty,
-    close::Closure,
     graph::{Edge, Graph, NodeId},
 };
 
@@ -16,14 +14,8 @@ pub struct Reverse {
     from: Vec<(NodeId, Edge)>,
 }
 
-/// How a node goes on towards a goal.
-#[derive(Debug, Clone, Copy)]
-pub enum Next {
-    /// Over an edge.
-    Edge(Edge),
-    /// By a conjunction that it meets.
-    Met(u32, NodeId),
-}
+/// For each node from which a goal is reached, the edge that leads nearer, and how sure the way is.
+pub type Towards = FxHashMap<NodeId, (Edge, Certainty)>;
 
 impl Reverse {
     /// Turns a graph around.
@@ -51,60 +43,23 @@ impl Reverse {
         self.from.get(at(node as usize)..at(node as usize + 1)).unwrap_or(&[])
     }
 
-    /// Every node from which a goal is reached, with the hop that leads nearer, over proven edges where there are.
-    pub fn towards(
-        &self,
-        proven: &Closure,
-        all: &Closure,
-        goals: &[NodeId],
-    ) -> FxHashMap<NodeId, (Next, Certainty)> {
-        let mut next: FxHashMap<NodeId, (Next, Certainty)> = FxHashMap::default();
+    /// Every node from which a goal is reached, with the edge that leads nearer, over proven edges where there are.
+    pub fn towards(&self, goals: &[NodeId]) -> Towards {
+        let mut next = Towards::default();
         let mut known: FxHashSet<NodeId> = goals.iter().copied().collect();
         let mut order: Vec<NodeId> = goals.to_vec();
-        for (least, closure) in [(Certainty::Proven, proven), (Certainty::Assumed, all)] {
-            let met = met_by_gift(closure);
+        for least in [Certainty::Proven, Certainty::Assumed] {
             let mut at = 0;
             while let Some(node) = order.get(at).copied() {
                 at += 1;
                 for (from, edge) in self.edges_to(node) {
                     if edge.certainty <= least && known.insert(*from) {
-                        next.insert(*from, (Next::Edge(*edge), least));
+                        next.insert(*from, (*edge, least));
                         order.push(*from);
-                    }
-                }
-                for (start, and) in met.get(&node).into_iter().flatten() {
-                    if known.insert(*start) {
-                        next.insert(*start, (Next::Met(*and, node), least));
-                        order.push(*start);
                     }
                 }
             }
         }
         next
     }
-
-    /// Every node from which a node is reached.
-    pub fn upstream(&self, graph: &Graph, closure: &Closure, goal: NodeId) -> RoaringBitmap {
-        let met = met_by_gift(closure);
-        let mut found = RoaringBitmap::from_iter([goal]);
-        let mut open = vec![goal];
-        while let Some(node) = open.pop() {
-            debug_assert!((node as usize) < graph.len());
-            let met = met.get(&node).into_iter().flatten().map(|(start, _)| *start);
-            for from in self.edges_to(node).iter().map(|(from, _)| *from).chain(met) {
-                if found.insert(from) {
-                    open.push(from);
-                }
-            }
-        }
-        found
-    }
-}
-
-fn met_by_gift(closure: &Closure) -> FxHashMap<NodeId, Vec<(NodeId, u32)>> {
-    let mut met: FxHashMap<NodeId, Vec<(NodeId, u32)>> = FxHashMap::default();
-    for entry in &closure.met {
-        met.entry(entry.gives).or_default().push((entry.start, entry.and));
-    }
-    met
 }

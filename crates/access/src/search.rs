@@ -1,35 +1,19 @@
 //! What one start reaches, with the way to each: breadth first, over proven edges before assumed ones.
-//!
-//! Conjunctions count their inputs down (Dowling and Gallier), so halves that are found on the way count like those
-//! held from the start.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
     Certainty,
-    graph::{Edge, Graph, NodeId, Via},
+    graph::{Edge, Graph, Input, NodeId, Via},
 };
 
-/// How a node was reached.
+/// One hop of a way. The inputs of an edge that needs several things are reached by the hops before.
 #[derive(Debug, Clone, Copy)]
-enum Parent {
-    Start,
-    Edge(NodeId, Edge),
-    And(u32),
-}
-
-/// One hop of a way.
-#[derive(Debug, Clone, Copy)]
-pub enum Hop {
-    /// Over an edge.
-    Edge {
-        /// Where it starts.
-        from: NodeId,
-        /// The edge.
-        edge: Edge,
-    },
-    /// By a conjunction, whose inputs are reached by the hops before.
-    And(u32),
+pub struct Hop {
+    /// Where it starts.
+    pub from: NodeId,
+    /// The edge.
+    pub edge: Edge,
 }
 
 /// Where a search may not go.
@@ -40,6 +24,10 @@ pub trait Limits {
     }
     /// Whether what a node leads to is looked at.
     fn expand(&self, _node: NodeId) -> bool {
+        true
+    }
+    /// Whether an edge counts whose inputs are reached only where the search may not go.
+    fn inputs_beyond(&self) -> bool {
         true
     }
 }
@@ -54,60 +42,102 @@ impl Limits for Anywhere {}
 #[derive(Debug)]
 pub struct Search {
     start: NodeId,
-    parents: FxHashMap<NodeId, (Parent, Certainty)>,
+    parents: FxHashMap<NodeId, (Option<Hop>, Certainty)>,
     order: Vec<NodeId>,
+    /// Goals that are not reached yet.
+    missing: FxHashSet<NodeId>,
+    /// Whether there are no goals.
+    all: bool,
 }
 
 impl Search {
-    /// Searches from a start.
+    /// Searches from a start for all that it reaches.
     pub fn new(graph: &Graph, start: NodeId, limits: &impl Limits) -> Self {
-        let mut search = Self { start, parents: FxHashMap::default(), order: vec![start] };
-        search.parents.insert(start, (Parent::Start, Certainty::Proven));
-        let mut missing: FxHashMap<u32, usize> = FxHashMap::default();
+        Self::find(graph, start, limits, &[])
+    }
+
+    /// Searches from a start until these are reached, proven if they can be; without any, for all that it reaches.
+    pub fn find(graph: &Graph, start: NodeId, limits: &impl Limits, goals: &[NodeId]) -> Self {
+        let missing = goals.iter().copied().filter(|goal| *goal != start).collect();
+        let all = goals.is_empty();
+        let mut search = Self { start, parents: FxHashMap::default(), order: vec![start], missing, all };
+        search.parents.insert(start, (None, Certainty::Proven));
+        // Edges that wait for their inputs.
+        let mut waiting: Vec<Hop> = Vec::new();
         for least in [Certainty::Proven, Certainty::Assumed] {
-            search.run(graph, limits, least, &mut missing);
+            let mut next = 0;
+            loop {
+                search.run(graph, limits, least, &mut next, &mut waiting);
+                if !search.wake(graph, limits, least, &mut waiting) {
+                    break;
+                }
+            }
         }
         search
     }
 
-    /// One phase: every node found so far is looked at again, with the edges of this certainty.
+    /// Looks at every node found so far that was not yet looked at with the edges of this certainty.
     fn run(
         &mut self,
         graph: &Graph,
         limits: &impl Limits,
         least: Certainty,
-        missing: &mut FxHashMap<u32, usize>,
+        next: &mut usize,
+        waiting: &mut Vec<Hop>,
     ) {
-        let mut next = 0;
-        let known = self.order.len();
-        while let Some(node) = self.order.get(next).copied() {
-            let is_new = next >= known || least == Certainty::Proven;
-            next += 1;
-            for index in graph.ands_of(node) {
-                let Some(and) = graph.ands.get(*index as usize) else { continue };
-                let left = missing.entry(*index).or_insert(and.inputs.len());
-                if is_new {
-                    *left = left.saturating_sub(1);
-                }
-                if *left == 0 && and.certainty <= least {
-                    self.reach(and.gives, Parent::And(*index), least);
-                }
-            }
+        while let Some(node) = self.order.get(*next).copied().filter(|_| !self.is_done()) {
+            *next += 1;
             if node != self.start && !limits.expand(node) {
                 continue;
             }
             for edge in graph.edges_of(node) {
-                if edge.certainty <= least && limits.edge(node, edge) {
-                    self.reach(edge.to, Parent::Edge(node, *edge), least);
+                if edge.certainty > least || self.parents.contains_key(&edge.to) || !limits.edge(node, edge) {
+                    continue;
+                }
+                let hop = Hop { from: node, edge: *edge };
+                if self.has(graph.inputs_of(edge)) {
+                    self.reach(hop, least);
+                } else {
+                    waiting.push(hop);
                 }
             }
         }
     }
 
-    fn reach(&mut self, node: NodeId, parent: Parent, certainty: Certainty) {
-        if let std::collections::hash_map::Entry::Vacant(entry) = self.parents.entry(node) {
-            entry.insert((parent, certainty));
-            self.order.push(node);
+    /// Goes over edges whose inputs came by since; where there are none, over those whose inputs never will. Whether
+    /// there was any.
+    fn wake(
+        &mut self,
+        graph: &Graph,
+        limits: &impl Limits,
+        least: Certainty,
+        waiting: &mut Vec<Hop>,
+    ) -> bool {
+        if self.is_done() {
+            return false;
+        }
+        waiting.retain(|hop| !self.parents.contains_key(&hop.edge.to));
+        let ready = waiting.iter().find(|hop| self.has(graph.inputs_of(&hop.edge)));
+        let hop = ready.or_else(|| waiting.first().filter(|_| limits.inputs_beyond())).copied();
+        hop.is_some_and(|hop| {
+            self.reach(hop, least);
+            true
+        })
+    }
+
+    fn is_done(&self) -> bool {
+        !self.all && self.missing.is_empty()
+    }
+
+    fn has(&self, inputs: &[Input]) -> bool {
+        inputs.iter().all(|input| self.parents.contains_key(&input.node))
+    }
+
+    fn reach(&mut self, hop: Hop, certainty: Certainty) {
+        if let std::collections::hash_map::Entry::Vacant(entry) = self.parents.entry(hop.edge.to) {
+            entry.insert((Some(hop), certainty));
+            self.order.push(hop.edge.to);
+            self.missing.remove(&hop.edge.to);
         }
     }
 
@@ -116,57 +146,69 @@ impl Search {
         &self.order
     }
 
+    /// The node from which a node was reached first; none for the start.
+    pub fn before(&self, node: NodeId) -> Option<NodeId> {
+        self.parents.get(&node).and_then(|(hop, _)| hop.as_ref()).map(|hop| hop.from)
+    }
+
     /// How sure it is that a node is reached; none if it is not.
     pub fn certainty(&self, node: NodeId) -> Option<Certainty> {
         self.parents.get(&node).map(|(_, certainty)| *certainty)
     }
 
-    /// Whether a node was reached by a rule of a role.
-    pub fn is_right(&self, node: NodeId) -> bool {
-        matches!(
-            self.parents.get(&node),
-            Some((Parent::Edge(_, Edge { via: Via::Rule { .. } | Via::Admitted { .. }, .. }), _))
-        )
-    }
-
     /// The way to a node, empty for the start and for what is not reached.
     pub fn path(&self, graph: &Graph, node: NodeId) -> Vec<Hop> {
         let mut hops = Vec::new();
-        let mut done = rustc_hash::FxHashSet::default();
+        let mut done = FxHashSet::default();
         self.trace(graph, node, &mut hops, &mut done);
         hops
     }
 
-    fn trace(
-        &self,
-        graph: &Graph,
-        node: NodeId,
-        hops: &mut Vec<Hop>,
-        done: &mut rustc_hash::FxHashSet<NodeId>,
-    ) {
-        // A chain is walked back by a loop; only the inputs of a conjunction need a call of their own.
+    fn trace(&self, graph: &Graph, node: NodeId, hops: &mut Vec<Hop>, done: &mut FxHashSet<NodeId>) {
+        // A chain is walked back by a loop; only the inputs of an edge need a call of their own.
         let mut chain = Vec::new();
         let mut at = node;
         while done.insert(at) {
-            match self.parents.get(&at) {
-                Some((Parent::Edge(from, edge), _)) => {
-                    chain.push(Hop::Edge { from: *from, edge: *edge });
-                    at = *from;
-                }
-                Some((Parent::And(index), _)) => {
-                    let inputs = graph.ands.get(*index as usize).map_or(&[][..], |and| &and.inputs);
-                    // Bare rights come last, so that the rules which grant them stand next to what they are for.
-                    let (rights, rest): (Vec<NodeId>, Vec<NodeId>) =
-                        inputs.iter().partition(|input| self.is_right(**input));
-                    for input in rest.into_iter().chain(rights) {
-                        self.trace(graph, input, hops, done);
-                    }
-                    chain.push(Hop::And(*index));
-                    break;
-                }
-                Some((Parent::Start, _)) | None => break,
+            let Some((Some(hop), _)) = self.parents.get(&at) else { break };
+            chain.push(*hop);
+            let inputs = graph.inputs_of(&hop.edge);
+            if inputs.is_empty() {
+                at = hop.from;
+                continue;
             }
+            self.trace_inputs(graph, *hop, inputs, hops, done);
+            break;
         }
         hops.extend(chain.into_iter().rev());
     }
+
+    /// Bare rights come last, so that the rules which grant them stand next to what they are for.
+    fn trace_inputs(
+        &self,
+        graph: &Graph,
+        hop: Hop,
+        inputs: &[Input],
+        hops: &mut Vec<Hop>,
+        done: &mut FxHashSet<NodeId>,
+    ) {
+        let (rights, rest): (Vec<&Input>, Vec<&Input>) = inputs.iter().partition(|input| input.via.is_some());
+        let mut beyond: Option<Self> = None;
+        for input in rest.into_iter().chain(rights) {
+            if self.parents.contains_key(&input.node) {
+                self.trace(graph, input.node, hops, done);
+            } else {
+                self.trace(graph, hop.from, hops, done);
+                let beyond = beyond.get_or_insert_with(|| {
+                    let goals: Vec<NodeId> = inputs.iter().map(|input| input.node).collect();
+                    Self::find(graph, hop.from, &Anywhere, &goals)
+                });
+                beyond.trace(graph, input.node, hops, done);
+            }
+        }
+    }
+}
+
+/// Whether an edge is a choice that another could stand in for: a binding.
+pub fn is_choice(edge: &Edge) -> bool {
+    matches!(edge.via, Via::Binding(_) | Via::Admitted { .. })
 }

@@ -1,194 +1,186 @@
 //! Credentials that lie in several places: whoever reads one place holds what the others keep.
 //!
-//! Values are seen by [`Ledger::secret`] only, which keeps fingerprints. Weak credentials are compared by marks that
-//! mean nothing outside this process.
+//! Values are seen by the [`Ledger`] only, which keeps fingerprints. Weak credentials are compared by marks that mean
+//! nothing outside this process.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod answers;
+mod findings;
+mod places;
+#[cfg(test)]
+mod tests;
 
-use crate::{
-    Access, Certainty, Symbol,
-    answer::{Finding, Severity, Step},
-    catalogue, findings,
-    fingerprint::{Extractor, Mark, Origin},
-    load::{OpenSecret, SecretValues},
-    owners::Whose,
-};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-/// Where a credential was found.
+use zeroize::Zeroizing;
+
+use crate::fingerprint::{Extraction, Extractor, Mark, Origin};
+use crate::load::{OpenPlain, OpenSecret, SecretValues};
+use crate::{ClusterFacts, Gap, Snapshot};
+pub use places::Shared;
+
+/// Fingerprints of everything that was opened.
+#[derive(Debug, Clone)]
+pub struct Ledger {
+    extractor: Arc<Extractor>,
+    /// Whether fingerprints mean something beyond this run, so that answers show them.
+    shows: bool,
+    held: BTreeMap<Holder, Held>,
+}
+
+/// An object that holds values.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Found {
+struct Holder {
+    /// Its cluster, as far as it is known.
     cluster: Option<String>,
     namespace: String,
     name: String,
-    key: String,
-    weak: bool,
+    kind: String,
+    /// The container that has the values, empty for none.
+    container: String,
 }
 
-/// Fingerprints of everything that was opened.
-#[derive(Debug)]
-pub struct Ledger {
-    extractor: Extractor,
-    by_mark: BTreeMap<Mark, BTreeSet<Found>>,
-    /// Objects of which parts were not looked into.
+/// What an object holds.
+#[derive(Debug, Clone, Default)]
+struct Held {
+    credentials: Vec<Found>,
+    /// Whether it holds no value at all.
+    is_empty: bool,
+    /// Keys that were not looked into.
     unread: Vec<String>,
 }
 
+/// A credential without its value.
+#[derive(Debug, Clone)]
+struct Found {
+    key: String,
+    weak: bool,
+    marks: Vec<Mark>,
+}
+
 impl Ledger {
-    /// An empty one.
+    /// An empty one, of which fingerprints are shown nowhere, since the next run has another key.
     pub fn new(extractor: Extractor) -> Self {
-        Self { extractor, by_mark: BTreeMap::new(), unread: Vec::new() }
+        Self { extractor: Arc::new(extractor), shows: false, held: BTreeMap::new() }
+    }
+
+    /// Has answers show the fingerprints of credentials that are not weak, for those who keep the key.
+    #[must_use]
+    pub fn showing_fingerprints(mut self) -> Self {
+        self.shows = true;
+        self
     }
 
     /// Objects of which parts were too large or too deep to be looked into, as `Secret NS/NAME#KEY`.
-    pub fn unread(&self) -> &[String] {
-        &self.unread
+    pub fn unread(&self) -> Vec<String> {
+        let of = |(holder, held): (&Holder, &Held)| {
+            let Holder { kind, namespace, name, .. } = holder;
+            let key = |key: &String| format!("{kind} {namespace}/{name}#{}", holder.key(key));
+            held.unread.iter().map(key).collect::<Vec<_>>()
+        };
+        self.held.iter().flat_map(of).collect()
+    }
+
+    /// What of the Secrets of a snapshot was not looked into because their values are not in what was read.
+    pub fn gaps(&self, snapshot: &Snapshot) -> Vec<Gap> {
+        let of = |cluster: &ClusterFacts| {
+            let opened = self.held.iter().filter(|(holder, _)| {
+                holder.kind == places::SECRET
+                    && holder.cluster.as_ref().is_none_or(|name| *name == cluster.name)
+            });
+            let (all, opened) = (cluster.secrets.len(), opened.map(|(_, held)| held.is_empty));
+            let opened: Vec<bool> = opened.collect();
+            // One may be empty; that all are means that whoever wrote them left their values out.
+            let missing =
+                if opened.iter().all(|is_empty| *is_empty) { all } else { all.saturating_sub(opened.len()) };
+            (missing > 0).then(|| Gap {
+                cluster: Some(cluster.name.clone()),
+                what: format!("values of {missing} of {all} Secrets"),
+                why:
+                    "what was read holds none, as a snapshot does; ask the cluster itself, or read a dump of \
+                      `kubectl get secrets -A -o json`"
+                        .to_owned(),
+            })
+        };
+        snapshot.clusters.iter().filter_map(of).collect()
+    }
+
+    /// Forgets what an object holds, or all objects of a namespace.
+    pub fn forget(&mut self, cluster: &str, namespace: &str, object: Option<(&str, &str)>) {
+        self.held.retain(|holder, _| {
+            let elsewhere = holder.cluster.as_deref().is_some_and(|name| name != cluster);
+            let other = object
+                .is_some_and(|(kind, name)| (holder.kind.as_str(), holder.name.as_str()) != (kind, name));
+            elsewhere || holder.namespace != namespace || other
+        });
+    }
+
+    /// How many objects, and containers of workloads, were looked into.
+    pub fn len(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Whether nothing was looked into.
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// The later of two objects of a name counts, as everywhere.
+    fn keep(&mut self, holder: Holder, is_empty: bool, extraction: Extraction) {
+        let credentials = extraction.credentials.into_iter().map(|credential| Found {
+            marks: credential.marks().collect(),
+            weak: credential.weak,
+            key: credential.key,
+        });
+        let held = Held {
+            credentials: credentials.collect(),
+            is_empty,
+            unread: extraction.unread.into_iter().map(|unread| unread.key).collect(),
+        };
+        self.held.insert(holder, held);
+    }
+}
+
+impl Holder {
+    /// A key of it, with the container before it.
+    fn key(&self, key: &str) -> String {
+        if self.container.is_empty() { key.to_owned() } else { format!("{}/{key}", self.container) }
     }
 }
 
 impl SecretValues for Ledger {
     fn secret(&mut self, secret: &OpenSecret<'_>) {
-        let extraction = self.extractor.credentials(Origin::Secret(secret.kind), secret.data);
-        for part in &extraction.unread {
-            self.unread.push(format!("Secret {}/{}#{}", secret.namespace, secret.name, part.key));
-        }
-        for credential in &extraction.credentials {
-            let found = Found {
-                cluster: secret.cluster.map(str::to_owned),
-                namespace: secret.namespace.to_owned(),
-                name: secret.name.to_owned(),
-                key: credential.key.clone(),
-                weak: credential.weak,
-            };
-            for mark in credential.marks() {
-                self.by_mark.entry(mark).or_default().insert(found.clone());
-            }
-        }
-    }
-}
-
-/// One place of a shared credential, in the numbers of a snapshot.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    cluster: u16,
-    namespace: Symbol,
-    name: Symbol,
-    key: String,
-}
-
-/// The credentials that lie in more than one Secret.
-#[derive(Debug, Default)]
-pub struct Shared {
-    groups: BTreeMap<Vec<Place>, bool>,
-}
-
-impl Shared {
-    /// Those of a ledger, as far as their Secrets are in the snapshot.
-    pub fn new(ledger: &Ledger, snapshot: &crate::Snapshot) -> Self {
-        let place = |found: &Found| {
-            let cluster = match &found.cluster {
-                None => 0,
-                Some(name) => snapshot.clusters.iter().position(|cluster| cluster.name == *name).unwrap_or(0),
-            };
-            Some(Place {
-                cluster: u16::try_from(cluster).ok()?,
-                namespace: snapshot.symbols.find(&found.namespace)?,
-                name: snapshot.symbols.find(&found.name)?,
-                key: found.key.clone(),
-            })
+        let holder = Holder {
+            cluster: secret.cluster.map(str::to_owned),
+            namespace: secret.namespace.to_owned(),
+            name: secret.name.to_owned(),
+            kind: places::SECRET.to_owned(),
+            container: String::new(),
         };
-        let mut groups = BTreeMap::new();
-        for found in ledger.by_mark.values().filter(|found| found.len() > 1) {
-            let mut places: Vec<Place> = found.iter().filter_map(place).collect();
-            places.sort();
-            places.dedup();
-            let secrets: BTreeSet<_> = places.iter().map(|p| (p.cluster, p.namespace, p.name)).collect();
-            if secrets.len() > 1 {
-                let weak = found.iter().all(|found| found.weak);
-                *groups.entry(places).or_insert(weak) &= weak;
+        let extraction = self.extractor.credentials(Origin::Secret(secret.kind), secret.data);
+        self.keep(holder, secret.data.is_empty(), extraction);
+    }
+
+    fn plain(&mut self, part: &OpenPlain<'_>) {
+        let holder = Holder {
+            cluster: part.cluster.map(str::to_owned),
+            namespace: part.namespace.to_owned(),
+            name: part.name.to_owned(),
+            kind: part.kind.to_owned(),
+            container: part.container.to_owned(),
+        };
+        let data: &BTreeMap<String, Zeroizing<Vec<u8>>> = part.data;
+        let extraction = self.extractor.credentials(Origin::Plain, data);
+        self.keep(holder, data.is_empty(), extraction);
+    }
+
+    fn named(&mut self, cluster: &str) {
+        let nameless: Vec<_> = self.held.keys().filter(|holder| holder.cluster.is_none()).cloned().collect();
+        for mut holder in nameless {
+            if let Some(held) = self.held.remove(&holder) {
+                holder.cluster = Some(cluster.to_owned());
+                self.held.insert(holder, held);
             }
         }
-        Self { groups }
     }
-
-    /// The other Secrets that hold a credential of this one.
-    pub fn others(
-        &self,
-        cluster: u16,
-        namespace: Symbol,
-        name: Symbol,
-    ) -> impl Iterator<Item = (u16, Symbol, Symbol)> + '_ {
-        let is_it =
-            move |place: &Place| (place.cluster, place.namespace, place.name) == (cluster, namespace, name);
-        self.groups
-            .keys()
-            .filter(move |places| places.iter().any(is_it))
-            .flatten()
-            .filter(move |place| !is_it(place))
-            .map(|place| (place.cluster, place.namespace, place.name))
-    }
-
-    /// A finding for each credential that lies with different owners.
-    pub fn findings(&self, access: &Access) -> Vec<Finding> {
-        self.groups.iter().filter_map(|(places, weak)| finding(access, places, *weak)).collect()
-    }
-}
-
-fn finding(access: &Access, places: &[Place], weak: bool) -> Option<Finding> {
-    let owner = |place: &Place| access.owners.of_namespace(place.cluster, place.namespace);
-    let owners: BTreeSet<Whose> = places.iter().map(owner).collect();
-    if owners.len() < 2 {
-        return None;
-    }
-    let text = |place: &Place| {
-        let name = |symbol| access.snapshot.symbols.name(symbol);
-        let prefix = access.explainer().prefix(place.cluster);
-        format!("{prefix}{}/{}#{}", name(place.namespace), name(place.name), place.key)
-    };
-    let first = places.iter().find(|place| owner(place).is_customer()).or(places.first())?;
-    let others: Vec<&Place> = places.iter().filter(|place| owner(place) != owner(first)).collect();
-    let rule = if weak { "weak-credential" } else { "shared-credential" };
-    let edge = catalogue::edge(rule);
-    let path: Vec<Step> = others
-        .iter()
-        .map(|other| Step {
-            edge: rule.to_owned(),
-            from: format!("Secret {}", text(first)),
-            to: format!("Secret {}", text(other)),
-            object: format!("Secret {}", text(other)),
-            rule: "the same credential, by its fingerprint".to_owned(),
-            at: None,
-            guard: None,
-            certainty: Certainty::Proven,
-        })
-        .collect();
-    let subject = format!("secret:{}", text(first));
-    let reaches: BTreeSet<String> =
-        others.iter().map(|other| access.owners.name(owner(other)).to_owned()).collect();
-    let reaches: Vec<String> = reaches.into_iter().collect();
-    let customers = owners.iter().filter(|owner| owner.is_customer()).count();
-    Some(Finding {
-        id: findings::id(rule, &subject, &path),
-        rule: rule.to_owned(),
-        severity: if customers == 0 {
-            Severity::Low
-        } else if weak {
-            Severity::Medium
-        } else {
-            Severity::High
-        },
-        message: format!(
-            "the same credential lies with {} and with {}",
-            access.owners.name(owner(first)),
-            reaches.join(", ")
-        ),
-        customer: access.owners.name(owner(first)).to_owned(),
-        also: Vec::new(),
-        reaches,
-        secrets: others.iter().map(|other| text(other)).collect(),
-        secret_count: others.len(),
-        certainty: Certainty::Proven,
-        path,
-        remedy: edge.map_or_else(String::new, |edge| edge.remedy.clone()),
-        subject,
-    })
 }

@@ -9,6 +9,7 @@ mod cover;
 mod diff;
 mod document;
 mod explain;
+mod fingerprint;
 mod gate;
 mod html;
 mod input;

@@ -56,6 +56,7 @@ Examples:
   bailey audit --baseline audit.json --fail-on medium -o sarif > audit.sarif
                                                    only what is new counts
   bailey audit --customer acme --verdict shared --verdict exposed
+  bailey audit --fingerprint                       credentials that lie with several customers, too
 
 A file of waivers lists findings that somebody answers for:
   waivers:

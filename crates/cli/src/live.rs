@@ -9,12 +9,14 @@ use std::time::Duration;
 use bailey_guardrails::{Discovery, DiscoveryError};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use kube::client::Body;
+use serde::Deserialize;
 use serde_json::Value;
+use zeroize::Zeroizing;
 
 /// How long one request may take.
 const REQUEST_SECONDS: u64 = 30;
-/// How many objects a page of a list holds.
-const PAGE: usize = 500;
+/// How many objects a page of a list holds, if nobody says otherwise.
+pub const PAGE: u32 = 500;
 
 /// Aggregated discovery, which tells all groups, versions and resources in two requests (KEP-3352).
 const DISCOVERY: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -165,12 +167,19 @@ impl Answer {
 #[derive(Clone)]
 pub struct Live {
     client: kube::Client,
+    page: u32,
 }
 
 impl Live {
     /// Speaks through this client.
     pub fn new(client: kube::Client) -> Self {
-        Self { client }
+        Self { client, page: PAGE }
+    }
+
+    /// Asks for this many objects of a list at once.
+    #[must_use]
+    pub fn in_chunks(self, page: u32) -> Self {
+        Self { page, ..self }
     }
 
     /// Sends a request and returns whatever is answered.
@@ -257,7 +266,7 @@ impl Live {
         let mut items = Vec::new();
         let mut next = String::new();
         loop {
-            let page = format!("{target}{separator}limit={PAGE}&continue={next}");
+            let page = format!("{target}{separator}limit={}&continue={next}", self.page);
             let mut list = match self.json(Call { accept, ..Call::get(page) }).await {
                 Err(error) if error.status() == Some(404) => return Ok(Vec::new()),
                 // The list is older than the server remembers: take it in one piece.
@@ -274,6 +283,45 @@ impl Live {
             match list.pointer("/metadata/continue").and_then(Value::as_str) {
                 Some(more) if !more.is_empty() => next = encode(more),
                 _ => return Ok(items),
+            }
+        }
+    }
+
+    /// The answers to a list, page by page as the server wrote them. They may hold values of Secrets, so they are
+    /// overwritten when they go; buffers of the connection are not ours to clear.
+    pub async fn list_unread(&self, target: &str) -> Result<Vec<Zeroizing<Vec<u8>>>, LiveError> {
+        #[derive(Deserialize)]
+        struct Page {
+            #[serde(default)]
+            metadata: PageMetadata,
+        }
+        #[derive(Default, Deserialize)]
+        struct PageMetadata {
+            #[serde(default, rename = "continue")]
+            next: String,
+        }
+        let separator = if target.contains('?') { '&' } else { '?' };
+        let mut pages = Vec::new();
+        let mut next = String::new();
+        loop {
+            let call = Call::get(format!("{target}{separator}limit={}&continue={next}", self.page));
+            let request = call.name();
+            let mut answer = self.send(call).await?;
+            if answer.status == 410 && !next.is_empty() {
+                // The list is older than the server remembers: take it in one piece.
+                pages.clear();
+                answer = self.send(Call::get(target)).await?;
+            }
+            if !answer.is_success() {
+                return Err(LiveError::Refused { request, status: answer.status, message: answer.message() });
+            }
+            let body = Zeroizing::new(answer.body);
+            let page: Page = serde_json::from_slice(&body)
+                .map_err(|source| LiveError::Invalid { request, source: without_text(&source) })?;
+            pages.push(body);
+            match page.metadata.next {
+                more if more.is_empty() => return Ok(pages),
+                more => next = encode(&more),
             }
         }
     }
@@ -320,6 +368,12 @@ impl Served {
         }
         Ok(served)
     }
+}
+
+/// The fault without what the parser quotes, which may be a value of a Secret.
+fn without_text(error: &serde_json::Error) -> serde_json::Error {
+    let (line, column) = (error.line(), error.column());
+    serde::de::Error::custom(format!("it is no list, at line {line} column {column}"))
 }
 
 fn array<'a>(value: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {

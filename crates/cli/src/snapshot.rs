@@ -8,6 +8,7 @@ use clap::Args;
 use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
 
+use crate::analyse::args::ChunkArguments;
 use crate::collect::{self, Sink};
 use crate::live::Live;
 use crate::output::{Output, say};
@@ -22,6 +23,9 @@ pub struct SnapshotArguments {
     /// How the cluster is called in answers; the name in its Installation, else `cluster`, if absent.
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
+    /// How lists are read.
+    #[command(flatten)]
+    pub chunk: ChunkArguments,
 }
 
 /// Collects and writes.
@@ -29,7 +33,7 @@ pub async fn run(arguments: &SnapshotArguments, live: &Live) -> Result<Output, C
     let failed = |source| CliError::File { action: "write", path: arguments.output.clone(), source };
     let partial = arguments.output.with_extension("partial");
     let mut sink = FileSink::create(&partial, is_compressed(&arguments.output)).map_err(failed)?;
-    let result = collect::collect(live, &mut sink).await;
+    let result = collect::collect(&live.clone().in_chunks(arguments.chunk.chunk_size), &mut sink).await;
     let collected = match result {
         Ok(collected) => collected,
         Err(error) => {

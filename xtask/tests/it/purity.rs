@@ -80,19 +80,6 @@ fn the_testkit_is_for_tests_and_tasks_only() {
     }
 }
 
-#[test]
-fn the_rails_build_for_the_browser() {
-    const TARGET: &str = "wasm32-unknown-unknown";
-    let installed =
-        Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).output().unwrap();
-    let folder = String::from_utf8(installed.stdout).unwrap();
-    if !std::path::Path::new(folder.trim()).is_dir() {
-        eprintln!("skipped: the target {TARGET} is not installed (`rustup target add {TARGET}`)");
-        return;
-    }
-    cargo(&["check", "--package", "bailey-guardrails", "--target", TARGET, "--locked", "--quiet"]);
-}
-
 fn metadata() -> Metadata {
     MetadataCommand::new().no_deps().other_options(["--locked".to_owned()]).exec().unwrap()
 }

@@ -116,7 +116,13 @@ impl Access {
             let search = Search::new(&self.graph, start.node, &Anywhere);
             explainer.steps(&search.path(&self.graph, goal))
         });
-        let mut secrets: Vec<String> = ends.iter().map(|(_, ns, name)| format!("{ns}/{name}")).collect();
+        let is_covered = |end: &&&End| {
+            let star = || "*".to_owned();
+            let wider = [(end.0.clone(), star(), star()), (end.0.clone(), end.1.clone(), star())];
+            wider.iter().any(|wide| wide != **end && ends.contains(wide))
+        };
+        let widest = ends.iter().filter(|end| !is_covered(end));
+        let mut secrets: Vec<String> = widest.map(|(_, ns, name)| format!("{ns}/{name}")).collect();
         if secrets.len() > LISTED_MAX {
             let more = secrets.len() - LISTED_MAX;
             secrets.truncate(LISTED_MAX);

@@ -23,6 +23,12 @@ pub struct Row {
     pub exists: Option<String>,
     #[serde(default)]
     samples: Vec<RowSample>,
+    /// Other sets of needs that give the same.
+    #[serde(default)]
+    or: Vec<Vec<When>>,
+    /// Whether it takes credentials.
+    #[serde(default)]
+    credentials: bool,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -40,6 +46,9 @@ struct When {
     power: Option<Power>,
     #[serde(default)]
     any_impersonation: bool,
+    /// Whether the requester who holds it must hold the others that are so marked, too.
+    #[serde(default)]
+    alone: bool,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -79,16 +88,19 @@ struct RowSample {
 }
 
 impl Row {
-    /// The template of a row, none if it follows from state only or is of another version.
-    pub fn template(
+    /// The templates of a row, one for each set of needs; none if it follows from state only or is of another version.
+    pub fn templates(&self, edge: &'static Edge, minor: Option<u16>, symbols: &mut Symbols) -> Vec<Template> {
+        let ways = std::iter::once(&self.when).chain(&self.or).filter(|when| !when.is_empty());
+        ways.filter_map(|when| self.template(edge, when, minor, symbols)).collect()
+    }
+
+    fn template(
         &self,
         edge: &'static Edge,
+        when: &[When],
         minor: Option<u16>,
         symbols: &mut Symbols,
     ) -> Option<Template> {
-        if self.when.is_empty() {
-            return None;
-        }
         let bounded = self.since.is_some() || self.until.is_some();
         let outside =
             |minor| self.since.is_some_and(|s| minor < s) || self.until.is_some_and(|until| minor > until);
@@ -100,7 +112,7 @@ impl Row {
             if unknown { Certainty::Assumed } else { self.certainty.unwrap_or(Certainty::Proven) };
         Some(Template {
             edge: &edge.id,
-            when: self.when.iter().map(|when| when.need(symbols)).collect(),
+            when: when.iter().map(|when| when.need(symbols)).collect(),
             gives: self.gives.as_ref().map_or(Gift::Nothing, Gives::gift),
             certainty,
             evidence: String::new(),
@@ -108,6 +120,8 @@ impl Row {
             except: Vec::new(),
             only: None,
             samples: self.samples.iter().filter_map(RowSample::sample).collect(),
+            alone: (0..).zip(when).filter(|(_, when)| when.alone).map(|(index, _)| index).collect(),
+            credentials: self.credentials,
         })
     }
 }
@@ -150,19 +164,6 @@ impl Gives {
             (_, _, Some(GivenFact::Nodes)) => Gift::Fact(Fact::Nodes),
             (_, _, Some(GivenFact::AnyUser)) => Gift::Fact(Fact::AnyUser),
             _ => Gift::Nothing,
-        }
-    }
-}
-
-impl Power {
-    /// The fact of this power in a scope.
-    pub fn at(self, scope: Scope) -> Fact {
-        match self {
-            Self::Secrets => Fact::Secrets(scope),
-            Self::Accounts => Fact::Accounts(scope),
-            Self::Pods => Fact::Pods(scope),
-            Self::Inside => Fact::Inside(scope),
-            Self::Everything => Fact::Everything(scope),
         }
     }
 }

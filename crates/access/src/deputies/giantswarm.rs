@@ -1,7 +1,7 @@
 //! The app platform: catalogs decide what an in-cluster App installs, an App may name any kubeconfig, and a
 //! RoleBindingTemplate binds roles in every organization.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     capi, data,
@@ -69,11 +69,18 @@ fn kubeconfigs(survey: &mut Survey<'_>) {
         let evidence = format!(
             "app-operator uses the kubeconfig of Secret {namespace}/{secret} for an App of any namespace"
         );
+        let spec = |namespace: &str, secret: &str| {
+            json!({
+                "name": "sample", "namespace": "sample", "catalog": "sample", "version": "1.0.0",
+                "kubeConfig": {"inCluster": false, "secret": {"name": secret, "namespace": namespace}},
+            })
+        };
+        let before = spec("sample", "sample-kubeconfig");
         let draft = Draft::new("app-kubeconfig", gives, evidence)
             .by("app-operator", process.as_ref())
+            .request(spec(&namespace, &secret), Some(before), &["/spec/kubeConfig/secret"])
             .assume("the checks of app-operator on references to other namespaces were not looked at");
-        let write = survey.write_right(kind);
-        survey.push(&draft, vec![write]);
+        survey.write(kind, &draft);
     }
 }
 

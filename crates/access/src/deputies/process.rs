@@ -136,9 +136,7 @@ fn of_container(
     let programs: Vec<&'static Program> = data::files()
         .iter()
         .flat_map(|file| &file.processes)
-        .filter(|program| {
-            program.images.iter().any(|image| runs_image(image, repository)) || labelled(program, object)
-        })
+        .filter(|program| runs(program, &object.body, repository))
         .collect();
     if programs.is_empty() {
         return Vec::new();
@@ -182,8 +180,18 @@ fn runs_image(pattern: &str, repository: &str) -> bool {
     })
 }
 
-fn labelled(program: &Program, object: &ObjectFact) -> bool {
-    let label = |key: &str| object.body.get("metadata")?.get("labels")?.get(key)?.as_str();
+/// Whether a container of a workload runs a known program, so that its flags decide something.
+pub(super) fn is_known(workload: &Value, image: &str) -> bool {
+    let (repository, _) = split_image(image);
+    data::files().iter().flat_map(|file| &file.processes).any(|program| runs(program, workload, repository))
+}
+
+fn runs(program: &Program, workload: &Value, repository: &str) -> bool {
+    program.images.iter().any(|image| runs_image(image, repository)) || labelled(program, workload)
+}
+
+fn labelled(program: &Program, workload: &Value) -> bool {
+    let label = |key: &str| workload.get("metadata")?.get("labels")?.get(key)?.as_str();
     !program.labels.is_empty() && program.labels.iter().all(|(key, value)| label(key) == Some(value))
 }
 

@@ -304,6 +304,8 @@ impl<'a> Survey<'a> {
             except,
             only,
             samples,
+            alone: Vec::new(),
+            credentials: false,
         };
         self.add(template);
     }

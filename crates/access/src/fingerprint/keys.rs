@@ -28,6 +28,27 @@ impl FingerprintKey {
         Self::new(epoch, Zeroizing::new(keyed(root, "bailey.dev/fingerprint/v1/group-key", &names)))
     }
 
+    /// Makes the key that a secret of any form stands for, such as the content of a file; line breaks at its end are no
+    /// part of it. Its epoch is a check value, from which the secret cannot be told.
+    ///
+    /// # Errors
+    ///
+    /// If the secret is so short or so plain that it could be guessed.
+    pub fn of_secret(secret: &[u8]) -> Result<Self, WeakKey> {
+        let end = secret.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
+        let secret = secret.get(..end).unwrap_or_default();
+        if secret.len() < KEY_BYTES_MIN {
+            return Err(WeakKey::Short { bytes: secret.len() });
+        }
+        let different = secret.iter().collect::<std::collections::BTreeSet<_>>().len();
+        if different < KEY_DIFFERENT_MIN {
+            return Err(WeakKey::Plain { different });
+        }
+        let key = Zeroizing::new(blake3::derive_key("bailey.dev/fingerprint/v1/key-of-secret", secret));
+        let check: [u8; 4] = keyed(&key, "bailey.dev/fingerprint/v1/epoch", &[]);
+        Ok(Self::new(hex(&check), key))
+    }
+
     /// Returns the name of the epoch.
     pub fn epoch(&self) -> &str {
         &self.epoch
@@ -36,6 +57,32 @@ impl FingerprintKey {
     pub(super) fn fingerprint(&self, canonical: &Canonical) -> Fingerprint {
         Fingerprint(keyed(&self.bytes, canonical.domain.tag(), &canonical.parts()))
     }
+}
+
+/// How many bytes a secret must have for a key to be made of it.
+const KEY_BYTES_MIN: usize = 32;
+/// How many of them must differ: random hexadecimal digits have about 14 of 16.
+const KEY_DIFFERENT_MIN: usize = 8;
+
+/// A secret of which no key is made.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WeakKey {
+    /// It has too few bytes.
+    #[error(
+        "it has {bytes} bytes, and a key has {KEY_BYTES_MIN} or more; make one with `openssl rand -hex 32`"
+    )]
+    Short {
+        /// How many it has.
+        bytes: usize,
+    },
+    /// It repeats itself.
+    #[error(
+        "it has but {different} different bytes, so it is not random; make one with `openssl rand -hex 32`"
+    )]
+    Plain {
+        /// How many.
+        different: usize,
+    },
 }
 
 impl fmt::Debug for FingerprintKey {

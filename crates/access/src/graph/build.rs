@@ -1,12 +1,20 @@
-//! Builds the graph: identities and bindings first, then whatever follows from each new node, until nothing is new.
+//! Builds the graph: identities and bindings first, then whatever follows from each new node, until nothing is new;
+//! then closes it, which finds what follows from several nodes together.
 
-use indexmap::IndexSet;
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{And, Blocked, Edge, Graph, Node, NodeId, Via, matches::Match};
+use super::{
+    Edge, Graph, Holds, Mask, Node, NodeId, Via,
+    halves::{Entry, Halves, is_writing_new},
+    index::Index,
+    matches::{Needs, RoleMatches},
+    pass_on::Writer,
+};
 use crate::{
     Admission, Certainty, ClusterFacts, Fact, Identity, Need, Scope, Snapshot, SubjectKind, Symbol, Symbols,
-    Template, catalogue, deputies,
+    Template, catalogue,
+    close::Closure,
+    deputies,
     rbac::{self, Rbac},
 };
 
@@ -40,19 +48,26 @@ pub struct Names {
     pub token_type: Symbol,
 }
 
-/// Builds the graph of a snapshot. Names that are new (implicit groups) are interned.
-pub fn build(snapshot: &mut Snapshot) -> Graph {
+/// Builds the graph of a snapshot and closes it, over proven edges and over all. Names that are new (implicit groups)
+/// are interned.
+pub fn build(snapshot: &mut Snapshot) -> (Graph, Closure, Closure) {
     let names: Vec<String> = snapshot.clusters.iter().map(|cluster| cluster.name.clone()).collect();
-    let mut made = Made::default();
     let symbols = &mut snapshot.symbols;
-    for (index, cluster) in (0u16..).zip(&snapshot.clusters) {
-        let state = compile(cluster, symbols, &names);
-        let mut builder = Builder::new(index, cluster, symbols, &state, &mut made);
-        builder.identities();
-        builder.close();
-        made.clusters.push(state);
-    }
-    made.finish()
+    let states: Vec<ClusterState> =
+        snapshot.clusters.iter().map(|cluster| compile(cluster, symbols, &names)).collect();
+    let mut workshop = Workshop::new(&snapshot.clusters, &snapshot.symbols, &states);
+    let proven = Closure::new(&mut workshop, Certainty::Proven);
+    let all = Closure::new(&mut workshop, Certainty::Assumed);
+    let made = workshop.made;
+    let graph = Graph {
+        nodes: made.nodes,
+        edges: made.edges,
+        joints: made.joints,
+        notes: made.notes,
+        blocked: made.blocked,
+        clusters: states,
+    };
+    (graph, proven, all)
 }
 
 fn compile(cluster: &ClusterFacts, symbols: &mut Symbols, clusters: &[String]) -> ClusterState {
@@ -80,54 +95,101 @@ fn namespaces_with_accounts(cluster: &ClusterFacts) -> FxHashSet<Symbol> {
     cluster.service_accounts.iter().map(|account| account.namespace).chain(named).collect()
 }
 
+/// Whether an object exists in a scope.
+type Existing = FxHashMap<(ExistingObject, Scope), Option<Certainty>>;
+/// Group, plural and name of an object, any name if none.
+type ExistingObject = (Symbol, Symbol, Option<Symbol>);
+
 /// What was made so far, of all clusters.
 #[derive(Debug, Default)]
 pub struct Made {
-    pub nodes: IndexSet<(u16, Node), FxBuildHasher>,
-    pub edges: Vec<(NodeId, Edge)>,
-    pub ands: Vec<And>,
+    pub nodes: indexmap::IndexSet<(u16, Node), rustc_hash::FxBuildHasher>,
+    pub edges: Vec<Vec<Edge>>,
+    /// What each node holds of conjunctions.
+    pub holds: Vec<Holds>,
+    /// When each node was last come by, see [`super::reached`].
+    pub seen: Vec<u32>,
+    pub epoch: u32,
+    pub joints: Vec<super::Joint>,
     pub notes: Vec<String>,
-    pub blocked: Vec<Blocked>,
-    pub clusters: Vec<ClusterState>,
+    pub blocked: Vec<super::Blocked>,
 }
 
-impl Made {
-    /// Sorts the edges by where they start.
-    fn finish(self) -> Graph {
-        let mut starts = vec![0u32; self.nodes.len() + 1];
-        for (from, _) in &self.edges {
-            if let Some(count) = starts.get_mut(*from as usize + 1) {
-                *count += 1;
-            }
+/// The graph while it is made, with one builder for each cluster.
+pub struct Workshop<'a> {
+    /// What was made so far; a builder borrows it while it works.
+    pub made: Made,
+    builders: Vec<Builder<'a>>,
+}
+
+impl<'a> Workshop<'a> {
+    fn new(facts: &'a [ClusterFacts], symbols: &'a Symbols, states: &'a [ClusterState]) -> Self {
+        let builders = (0u16..).zip(facts).zip(states);
+        let builders = builders.map(|((index, facts), state)| Builder::new(index, facts, symbols, state));
+        let mut workshop = Self { made: Made::default(), builders: builders.collect() };
+        for index in 0..workshop.builders.len() {
+            workshop.with(index, |builder| {
+                builder.identities();
+                builder.expand_new();
+            });
         }
-        let mut sum = 0;
-        for start in &mut starts {
-            sum += *start;
-            *start = sum;
-        }
-        let mut edges = self.edges;
-        edges.sort_by_key(|(from, _)| *from);
-        let mut ands_of: FxHashMap<NodeId, Vec<u32>> = FxHashMap::default();
-        for (index, and) in (0u32..).zip(&self.ands) {
-            for input in &and.inputs {
-                ands_of.entry(*input).or_default().push(index);
-            }
-        }
-        Graph {
-            nodes: self.nodes,
-            starts,
-            edges: edges.into_iter().map(|(_, edge)| edge).collect(),
-            ands: self.ands,
-            ands_of,
-            notes: self.notes,
-            blocked: self.blocked,
-            clusters: self.clusters,
+        workshop.stitch(facts, symbols);
+        workshop
+    }
+
+    /// Lets the builder of a cluster work on what was made so far.
+    pub fn with<R: Default>(&mut self, cluster: usize, work: impl FnOnce(&mut Builder<'a>) -> R) -> R {
+        let Some(builder) = self.builders.get_mut(cluster) else { return R::default() };
+        std::mem::swap(&mut builder.made, &mut self.made);
+        let result = work(builder);
+        std::mem::swap(&mut builder.made, &mut self.made);
+        result
+    }
+
+    /// The edges that start at a node.
+    pub fn edges_of(&self, node: NodeId) -> &[Edge] {
+        self.made.edges.get(node as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// What may follow from several things at nodes of a cluster that reach each other, and not already at one of those
+    /// below: whether a conjunction, and whether that a role is written.
+    pub fn is_meeting(
+        &self,
+        cluster: u16,
+        members: &[NodeId],
+        local: &Holds,
+        below: &[&Holds],
+    ) -> (bool, bool) {
+        let Some(builder) = self.builders.get(usize::from(cluster)) else { return (false, false) };
+        let requesters = builder.requests(&self.made, members);
+        let mut all = builder.halves.conjunctions.iter();
+        (all.any(|of| of.is_new(local, below, &requesters)), is_writing_new(local, below))
+    }
+
+    /// Whoever controls a cluster that was loaded, too, holds everything in it.
+    fn stitch(&mut self, facts: &[ClusterFacts], symbols: &Symbols) {
+        let of = |name: &str| {
+            let plain = name.rsplit_once('/').map_or(name, |(_, plain)| plain);
+            let found = facts.iter().position(|cluster| cluster.name == name || cluster.name == plain);
+            found.and_then(|index| u16::try_from(index).ok())
+        };
+        let others: Vec<(NodeId, u16, u16)> = (0..)
+            .zip(&self.made.nodes)
+            .filter_map(|(id, (cluster, node))| match node {
+                Node::Fact(Fact::OtherCluster(name)) => Some((id, *cluster, of(symbols.name(*name))?)),
+                _ => None,
+            })
+            .filter(|(_, from, to)| from != to)
+            .collect();
+        for (from, _, to) in others {
+            self.with(usize::from(to), |builder| {
+                let everything = builder.fact(Fact::Everything(Scope::Cluster));
+                builder.edge(from, everything, Via::Plain("other-cluster"));
+                builder.expand_new();
+            });
         }
     }
 }
-
-/// Where a need is held, and for which name.
-pub type Held = (Scope, Option<Symbol>);
 
 /// Builds the part of one cluster.
 pub struct Builder<'a> {
@@ -135,47 +197,45 @@ pub struct Builder<'a> {
     pub facts: &'a ClusterFacts,
     pub symbols: &'a Symbols,
     pub state: &'a ClusterState,
-    pub made: &'a mut Made,
+    /// What was made so far, of all clusters; empty while others work.
+    pub made: Made,
     /// Templates whose rights admission may refuse in this cluster.
-    pub guarded: Vec<bool>,
+    pub asked: Vec<bool>,
+    /// The parts of conjunctions.
+    pub halves: Halves,
+    /// The needs by API group.
+    pub needs: Needs,
+    /// What identities hold of conjunctions by themselves.
+    pub own: FxHashMap<NodeId, Vec<Entry>>,
+    /// Those who write roles, by their nodes.
+    pub writers: FxHashMap<NodeId, std::rc::Rc<Writer>>,
     /// What each role meets, compiled when it is first needed.
-    pub matches: FxHashMap<u32, std::rc::Rc<Vec<Match>>>,
-    /// The needs for which there are nodes, by template.
-    pub needs: FxHashMap<u32, FxHashSet<(u8, Scope, Option<Symbol>)>>,
-    /// The roles for which there are nodes.
-    pub held: FxHashSet<(Option<Symbol>, Symbol, Scope)>,
-    /// Conjunctions that were made.
-    pub conjunctions: FxHashSet<(u32, Scope, Option<Symbol>, NodeId)>,
-    /// Needs that were joined to wider ones.
-    pub joined: FxHashSet<(u32, u8, Held, Held)>,
-    pub index: super::expand::Index,
-    cursor: usize,
+    pub matches: FxHashMap<u32, std::rc::Rc<RoleMatches>>,
+    /// Which objects that rights need exist, once looked for.
+    pub existing: std::cell::RefCell<Existing>,
+    pub index: Index,
+    /// Nodes that were made and are not expanded yet.
+    new: Vec<NodeId>,
 }
 
 impl<'a> Builder<'a> {
-    fn new(
-        cluster: u16,
-        facts: &'a ClusterFacts,
-        symbols: &'a Symbols,
-        state: &'a ClusterState,
-        made: &'a mut Made,
-    ) -> Self {
+    fn new(cluster: u16, facts: &'a ClusterFacts, symbols: &'a Symbols, state: &'a ClusterState) -> Self {
         let concerned = |template: &Template| template.samples.iter().any(|s| state.admission.concerns(s));
-        let cursor = made.nodes.len();
         Self {
             cluster,
             facts,
             symbols,
             state,
-            made,
-            guarded: state.templates.iter().map(concerned).collect(),
+            made: Made::default(),
+            asked: state.templates.iter().map(concerned).collect(),
+            halves: Halves::new(&state.templates),
+            needs: Needs::new(&state.templates),
+            own: FxHashMap::default(),
+            writers: FxHashMap::default(),
             matches: FxHashMap::default(),
-            needs: FxHashMap::default(),
-            held: FxHashSet::default(),
-            conjunctions: FxHashSet::default(),
-            joined: FxHashSet::default(),
-            index: super::expand::Index::new(facts, symbols, state),
-            cursor,
+            existing: std::cell::RefCell::default(),
+            index: Index::new(facts, symbols, state),
+            new: Vec::new(),
         }
     }
 
@@ -184,65 +244,85 @@ impl<'a> Builder<'a> {
         for account in &self.facts.service_accounts {
             self.identity(SubjectKind::ServiceAccount, account.namespace, account.name);
         }
-        let subjects = self.facts.bindings.iter().flat_map(|binding| &binding.subjects);
-        let subjects: Vec<Identity> = subjects.filter_map(rbac::identity_of).collect();
-        for subject in subjects {
-            self.fact(Fact::Identity(subject));
+        let facts = self.facts;
+        for subject in facts.bindings.iter().flat_map(|binding| &binding.subjects) {
+            if let Some(identity) = rbac::identity_of(subject) {
+                self.fact(Fact::Identity(identity));
+            }
         }
         let names = self.state.names;
         self.identity(SubjectKind::Group, Symbol::EMPTY, names.masters);
         self.identity(SubjectKind::Group, Symbol::EMPTY, names.authenticated);
         self.identity(SubjectKind::User, Symbol::EMPTY, names.controller_manager);
         // External sources start ways of their own.
-        let templates = &self.state.templates;
-        let sources: Vec<Fact> = templates
-            .iter()
-            .flat_map(|template| &template.when)
-            .filter_map(|need| match need {
-                Need::Fact(fact @ Fact::Source(_)) => Some(*fact),
-                _ => None,
-            })
-            .collect();
-        for source in sources {
-            self.fact(source);
+        let state = self.state;
+        for need in state.templates.iter().flat_map(|template| &template.when) {
+            if let Need::Fact(fact @ Fact::Source(_)) = need {
+                self.fact(*fact);
+            }
         }
+    }
+
+    /// What each of some identities, with its groups, holds for its own requests.
+    fn requests(&self, made: &Made, members: &[NodeId]) -> Vec<Mask> {
+        let own = |node: NodeId| made.holds.get(node as usize).map_or_else(Mask::default, |holds| holds.own);
+        let of = |node: &NodeId| {
+            let (identity, acting) = match made.nodes.get_index(*node as usize)? {
+                (_, Node::ActingFor { .. }) => return Some(own(*node)),
+                (_, Node::Fact(Fact::Identity(identity))) => (*identity, false),
+                (_, Node::Acting(identity)) => (*identity, true),
+                _ => return None,
+            };
+            let mut mask = own(*node);
+            if !mask.is_empty() || members.len() == 1 {
+                let groups = self.groups_of(identity, acting);
+                let nodes = groups.filter_map(|group| made.nodes.get_index_of(&(self.cluster, group)));
+                let nodes = nodes.filter_map(|index| NodeId::try_from(index).ok());
+                nodes.for_each(|group| mask.join(&own(group)));
+            }
+            Some(mask)
+        };
+        members.iter().filter_map(of).filter(|mask| !mask.is_empty()).collect()
     }
 
     pub fn identity(&mut self, kind: SubjectKind, namespace: Symbol, name: Symbol) -> NodeId {
         self.fact(Fact::Identity(Identity { kind, namespace, name }))
     }
 
-    /// Expands each new node once, then looks for conjunctions that became possible, until nothing is new.
-    fn close(&mut self) {
-        loop {
-            while let Some((cluster, node)) = self.made.nodes.get_index(self.cursor).copied() {
-                let id = NodeId::try_from(self.cursor).unwrap_or(NodeId::MAX);
-                self.cursor += 1;
-                debug_assert_eq!(cluster, self.cluster);
+    /// Expands each new node once, until nothing is new.
+    pub fn expand_new(&mut self) {
+        while let Some(id) = self.new.pop() {
+            if let Some((_, node)) = self.made.nodes.get_index(id as usize).copied() {
                 self.expand(id, node);
-            }
-            self.conjunctions();
-            if self.cursor == self.made.nodes.len() {
-                return;
+                let holds = self.holds_of(id, node);
+                if let Some(slot) = self.made.holds.get_mut(id as usize) {
+                    *slot = holds;
+                }
             }
         }
     }
 
     /// The node of a fact, made if it is new.
     pub fn fact(&mut self, fact: Fact) -> NodeId {
-        if let Fact::Role { namespace, name, scope } = fact {
-            self.held.insert((namespace, name, scope));
-        }
         self.node(Node::Fact(fact))
     }
 
     /// A node, made if it is new.
     pub fn node(&mut self, node: Node) -> NodeId {
-        if let Node::Need { template, need, scope, name } = node {
-            self.needs.entry(template).or_default().insert((need, scope, name));
+        let (index, is_new) = self.made.nodes.insert_full((self.cluster, node));
+        let id = NodeId::try_from(index).unwrap_or(NodeId::MAX);
+        if is_new {
+            self.made.edges.push(Vec::new());
+            self.made.holds.push(Holds::default());
+            self.made.seen.push(0);
+            self.new.push(id);
         }
-        let (index, _) = self.made.nodes.insert_full((self.cluster, node));
-        NodeId::try_from(index).unwrap_or(NodeId::MAX)
+        id
+    }
+
+    /// The node if there is one.
+    pub fn find(&self, node: Node) -> Option<NodeId> {
+        self.made.nodes.get_index_of(&(self.cluster, node)).and_then(|index| NodeId::try_from(index).ok())
     }
 
     pub fn edge(&mut self, from: NodeId, to: NodeId, via: Via) {
@@ -250,8 +330,10 @@ impl<'a> Builder<'a> {
     }
 
     pub fn edge_of(&mut self, from: NodeId, to: NodeId, via: Via, certainty: Certainty) {
-        if from != to {
-            self.made.edges.push((from, Edge { to, via, certainty }));
+        if from != to
+            && let Some(edges) = self.made.edges.get_mut(from as usize)
+        {
+            edges.push(Edge { to, via, certainty });
         }
     }
 

@@ -24,6 +24,9 @@ pub(super) fn finish(mut intake: Intake<'_>) {
     decide_tokens(&mut intake);
     let listed = listed(&mut intake);
     let name = intake.cluster.clone().unwrap_or_else(|| own_name(&intake.facts));
+    if let Some(values) = intake.values.as_deref_mut().filter(|_| intake.cluster.is_none()) {
+        values.named(&name);
+    }
     let Intake { snapshot, facts, origins, mut gaps, .. } = intake;
     let snapshot_symbols = &snapshot.symbols;
     let position = snapshot.clusters.iter().position(|cluster| cluster.name == name);

@@ -11,6 +11,7 @@ mod tests;
 use std::fmt;
 
 use rustc_hash::FxHashSet;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::cursor::Place;
@@ -59,9 +60,10 @@ pub(super) struct Origins {
 }
 
 /// What is known of the source that is being read.
-#[derive(Default)]
 struct SourceState {
     index: u32,
+    /// Whether its lines are those of a file.
+    has_lines: bool,
     name: String,
     /// `apiVersion` and kind of objects that do not say it.
     expected: Option<(&'static str, &'static str)>,
@@ -70,6 +72,20 @@ struct SourceState {
     homeless: u64,
     /// Secrets whose type is not known.
     untyped: u64,
+}
+
+impl Default for SourceState {
+    fn default() -> Self {
+        Self {
+            index: 0,
+            has_lines: true,
+            name: String::new(),
+            expected: None,
+            gaps: 0,
+            homeless: 0,
+            untyped: 0,
+        }
+    }
 }
 
 impl<'a> Intake<'a> {
@@ -254,7 +270,7 @@ impl<'a> Intake<'a> {
         met.count += 1;
         met.is_in_list |= listed;
         let route = met.route;
-        let origin = Origin { source: self.source.index, line: place.line };
+        let origin = self.origin(place);
         let taken = match route {
             Route::Namespace => self.take_namespace(piece, origin),
             Route::ServiceAccount => self.take_service_account(piece, origin),
@@ -265,11 +281,16 @@ impl<'a> Intake<'a> {
             Route::Secret => self.take_secret(piece, place, origin, whole),
             Route::Pod => self.take_pod(piece, origin),
             Route::Node => self.take_node(piece, origin),
-            Route::ConfigMap => self.take_config_map(head, piece, origin),
+            Route::ConfigMap => self.take_config_map(head, piece, origin, whole),
+            Route::Workload => self.take_workload(head, piece, origin),
             Route::Volume => self.take_volume(head, piece, origin),
             Route::Object(shape) => self.take_object(head, piece, origin, shape),
             Route::Unknown => self.take_unknown(head, piece, origin),
             Route::Nothing => Ok(()),
+        };
+        let taken = match taken {
+            Ok(()) if whole => self.open_plain(head, piece, place),
+            taken => taken,
         };
         if let Err(fault) = taken {
             self.kinds.of(&head.api_version, &head.kind).is_spoilt = true;
@@ -294,6 +315,10 @@ impl<'a> Intake<'a> {
             }
             None if !listed && self.take_version(piece) => {}
             None => {
+                // What cannot be parsed says no kind either.
+                if let Err(fault) = piece.read::<IgnoredAny>() {
+                    return self.fault(head, piece, place, &fault);
+                }
                 let why = "it does not say its `kind` and is left out; name the file after what it holds, such as \
                            `secrets.json`";
                 self.gap("an object", place, why);
@@ -314,7 +339,7 @@ impl<'a> Intake<'a> {
         let met = self.kinds.of("v1", "Secret");
         met.count += 1;
         met.is_in_list = true;
-        let origin = Origin { source: self.source.index, line: place.line };
+        let origin = self.origin(place);
         let row = piece.read::<wire::Row<'_>>();
         let taken = row.and_then(|row| match row.object {
             Some(mut secret) => {
@@ -342,6 +367,52 @@ impl<'a> Intake<'a> {
         };
         let why = format!("it {} and is left out; dump or write it again", fault.what);
         self.gap(name, at, why);
+    }
+
+    fn origin(&self, place: Place) -> Origin {
+        Origin { source: self.source.index, line: if self.source.has_lines { place.line } else { 0 } }
+    }
+
+    /// Says that lines of this source mean nothing to people, as in an answer of an API server.
+    pub(super) fn forget_lines(&mut self) {
+        self.source.has_lines = false;
+    }
+
+    /// Hands on the values of an object, or of the items of a list, and takes nothing else of it.
+    pub(super) fn values_of(&mut self, value: &Value) {
+        let envelope = Envelope::of(value);
+        let place = Place { line: 0, byte: 0 };
+        let items = envelope.items(value).map_or_else(|| vec![value], |items| items.iter().collect());
+        for item in items {
+            let piece = Piece::Value(item);
+            let head = envelope.complete(piece.head());
+            let opened = match (head.api_version.as_ref(), head.kind.as_ref()) {
+                ("v1", "Secret") => self.open(piece, place),
+                _ => self.open_plain(&head, piece, place),
+            };
+            if let Err(fault) = opened {
+                self.fault(&head, piece, place, &fault);
+            }
+        }
+    }
+
+    /// Hands on what a ConfigMap or a workload holds in plain text, if that was asked for.
+    fn open_plain(&mut self, head: &Head<'_>, piece: Piece<'_>, place: Place) -> Result<(), Fault> {
+        let Some(sink) = self.values.as_deref_mut() else { return Ok(()) };
+        let home = values::Home {
+            cluster: self.cluster.as_deref(),
+            namespace: self.namespace.as_deref().unwrap_or("default"),
+        };
+        let handed = values::hand_on_plain(head, piece, home, sink)?;
+        if let Some((namespace, name)) = handed.named {
+            // So that the place has numbers, as facts have.
+            self.snapshot.symbols.intern(&namespace);
+            self.snapshot.symbols.intern(&name);
+        }
+        for unread in handed.unread {
+            self.gap(unread, place, "its value is not in base64; write it again");
+        }
+        Ok(())
     }
 
     /// Hands the values of a Secret on, if that was asked for.

@@ -5,7 +5,8 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use super::shape::{COMPOSITE_DEFINITION, DEFINITION, DESIRED, EXISTENCE, Shape, WHOLE, WORKLOAD};
+use super::shape::{COMPOSITE_DEFINITION, DEFINITION, DESIRED, EXISTENCE, FLUX, Shape, WHOLE};
+use crate::deputies;
 
 /// What is made of an object.
 #[derive(Debug, Clone, Copy)]
@@ -20,8 +21,10 @@ pub(super) enum Route {
     Secret,
     Pod,
     Node,
-    /// A ConfigMap: that it exists, if its name is one that somebody trusts.
+    /// A ConfigMap: that it exists, if its name is one that somebody trusts, and settings of controllers in it.
     ConfigMap,
+    /// A Deployment, DaemonSet or StatefulSet.
+    Workload,
     /// A PersistentVolume, if it is a folder of a node.
     Volume,
     /// An object, in a shape.
@@ -61,6 +64,14 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 pub(super) const TRUSTED_CONFIG_MAPS: [&str; 4] =
     ["aws-auth", "coredns", "extension-apiserver-authentication", "kubeadm-config"];
 
+/// ConfigMaps in which controllers look for settings by name.
+pub(super) const SETTING_CONFIG_MAPS: [&str; 2] = ["argocd-cm", "argocd-cmd-params-cm"];
+
+/// Whether a ConfigMap of this name is one in which controllers look for settings, so that it is worth reading.
+pub fn has_settings(name: &str) -> bool {
+    SETTING_CONFIG_MAPS.contains(&name)
+}
+
 /// The group of an `apiVersion`, empty for core.
 pub(super) fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
@@ -80,7 +91,7 @@ pub(super) fn route(group: &str, kind: &str) -> Route {
         (RBAC, "ClusterRole") => Route::ClusterRole,
         (RBAC, "RoleBinding") => Route::RoleBinding,
         (RBAC, "ClusterRoleBinding") => Route::ClusterRoleBinding,
-        ("apps", "Deployment" | "DaemonSet" | "StatefulSet") => Route::Object(&WORKLOAD),
+        ("apps", "Deployment" | "DaemonSet" | "StatefulSet") => Route::Workload,
         ("apiextensions.k8s.io", "CustomResourceDefinition") => Route::Object(&DEFINITION),
         ("apiextensions.crossplane.io", "CompositeResourceDefinition") => {
             Route::Object(&COMPOSITE_DEFINITION)
@@ -90,9 +101,17 @@ pub(super) fn route(group: &str, kind: &str) -> Route {
         | ("application.giantswarm.io", "AppCatalogEntry")
         | (_, "ProviderConfigUsage" | "ClusterProviderConfigUsage") => Route::Nothing,
         ("monitoring.coreos.com", "PrometheusRule") => Route::Object(&EXISTENCE),
-        ("argoproj.io", _) => Route::Object(&DESIRED),
+        ("argoproj.io", "Application" | "ApplicationSet" | "AppProject") => Route::Object(&DESIRED),
+        ("capsule.clastix.io", "Tenant")
+        | ("kamaji.clastix.io", "TenantControlPlane")
+        | ("olm.operatorframework.io", "ClusterExtension")
+        | ("operators.coreos.com", "OperatorGroup") => Route::Object(&WHOLE),
         (_, "ProviderConfig" | "ClusterProviderConfig") => Route::Object(&WHOLE),
-        _ => by_group(group),
+        _ => match by_group(group) {
+            // What deputies need of the others is that there are some.
+            Route::Unknown if deputies::names(group, kind) => Route::Object(&EXISTENCE),
+            route => route,
+        },
     }
 }
 
@@ -119,16 +138,8 @@ fn by_group(group: &str) -> Route {
         | "security.giantswarm.io"
         | "velero.io" => Route::Object(&WHOLE),
         "constraints.gatekeeper.sh" | "templates.gatekeeper.sh" => Route::Object(&EXISTENCE),
-        _ if [
-            "cluster.x-k8s.io",
-            "crossplane.io",
-            "external-secrets.io",
-            "fluxcd.controlplane.io",
-            "fluxcd.io",
-        ]
-        .into_iter()
-        .any(within) =>
-        {
+        _ if ["fluxcd.controlplane.io", "fluxcd.io"].into_iter().any(within) => Route::Object(&FLUX),
+        _ if ["cluster.x-k8s.io", "crossplane.io", "external-secrets.io"].into_iter().any(within) => {
             Route::Object(&WHOLE)
         }
         "" | "apps" | "batch" | "events.k8s.io" | "coordination.k8s.io" | "discovery.k8s.io" => {

@@ -11,6 +11,7 @@ use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor
 use serde_json::{Map, Number, Value};
 
 use super::wire::Text;
+use crate::deputies;
 
 /// What is kept of a value. Of a list, it is kept of each entry.
 #[derive(Debug)]
@@ -67,8 +68,32 @@ pub(super) const DEFINITION: Shape = Only(&[
 pub(super) const COMPOSITE_DEFINITION: Shape =
     AllBut(&[METADATA_FIELD, ("spec", AllBut(&[("versions", AllBut(&[("schema", Nothing)]))]))]);
 
-const CONTAINERS: Shape =
-    Only(&[("name", All), ("image", All), ("command", All), ("args", All), ("env", Only(&[("name", All)]))]);
+/// Names of settings of controllers by which deputies are decided, in the environment or in a ConfigMap. No value of
+/// another name is kept: it may be a credential. A test compares them with what deputies look for.
+pub(super) const SETTINGS: Shape = Only(&[
+    ("ARGOCD_APPLICATION_NAMESPACES", All),
+    ("DEFAULT_SERVICE_ACCOUNT", All),
+    ("KEDA_RESTRICT_SECRET_ACCESS", All),
+    ("WATCH_NAMESPACE", All),
+    ("application.namespaces", All),
+    ("application.sync.impersonation.enabled", All),
+]);
+
+/// An entry of `env`. Its value is dropped afterwards, unless it is a setting; see [`drop_values`].
+const VARIABLE: Shape = Only(&[
+    ("name", All),
+    ("value", All),
+    ("valueFrom", Only(&[("configMapKeyRef", All), ("fieldRef", All), ("secretKeyRef", All)])),
+]);
+
+const CONTAINERS: Shape = Only(&[
+    ("name", All),
+    ("image", All),
+    ("command", All),
+    ("args", All),
+    ("env", VARIABLE),
+    ("envFrom", All),
+]);
 
 /// A Deployment, DaemonSet or StatefulSet: who runs what with which flags.
 pub(super) const WORKLOAD: Shape = Only(&[
@@ -79,9 +104,21 @@ pub(super) const WORKLOAD: Shape = Only(&[
         "spec",
         Only(&[(
             "template",
-            Only(&[("spec", Only(&[("serviceAccountName", All), ("containers", CONTAINERS)]))]),
+            Only(&[(
+                "spec",
+                Only(&[("serviceAccountName", All), ("serviceAccount", All), ("containers", CONTAINERS)]),
+            )]),
         )]),
     ),
+]);
+
+/// A ConfigMap: that it exists, and settings in it.
+pub(super) const CONFIG_MAP: Shape = Only(&[API_VERSION, KIND, METADATA_FIELD, ("data", SETTINGS)]);
+
+/// An object of Flux without values that it hands to what it installs.
+pub(super) const FLUX: Shape = AllBut(&[
+    METADATA_FIELD,
+    ("spec", AllBut(&[("values", Nothing), ("postBuild", AllBut(&[("substitute", Nothing)]))])),
 ]);
 
 /// A managed resource of Crossplane: with whose credentials it is made, and where its own are put.
@@ -102,6 +139,45 @@ pub(super) const MANAGED: Shape = Only(&[
 /// A PersistentVolume: which folder of a node it is, and who has it.
 pub(super) const VOLUME: Shape =
     Only(&[API_VERSION, KIND, METADATA_FIELD, ("spec", Only(&[("hostPath", All), ("claimRef", All)]))]);
+
+/// Whether a variable, or a key of a ConfigMap, is a setting by which deputies are decided, and so is kept.
+pub fn is_setting(name: &str) -> bool {
+    matches!(SETTINGS.of(name), All)
+}
+
+/// The names of all settings.
+pub fn setting_names() -> impl Iterator<Item = &'static str> {
+    let Only(fields) = SETTINGS else { return [].iter().map(name_of) };
+    fields.iter().map(name_of)
+}
+
+fn name_of(field: &'static (&'static str, Shape)) -> &'static str {
+    field.0
+}
+
+/// Drops of a Deployment, DaemonSet or StatefulSet what its containers are told: everything, unless one runs a controller
+/// that deputies are decided by, of which flags and settings stay.
+pub fn drop_values(workload: &mut Value) {
+    const CONTAINERS: &str = "/spec/template/spec/containers";
+    let images = workload.pointer(CONTAINERS).and_then(Value::as_array).into_iter().flatten();
+    let image =
+        |container: &Value| container.get("image").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let known: Vec<bool> = images.map(|container| deputies::runs_in(workload, &image(container))).collect();
+    let containers = workload.pointer_mut(CONTAINERS).and_then(Value::as_array_mut);
+    for (container, is_known) in containers.into_iter().flatten().zip(known) {
+        let Some(fields) = container.as_object_mut() else { continue };
+        if !is_known {
+            fields.retain(|field, _| !["args", "command", "env", "envFrom"].contains(&field.as_str()));
+            continue;
+        }
+        let variables = fields.get_mut("env").and_then(Value::as_array_mut);
+        for variable in variables.into_iter().flatten().filter_map(Value::as_object_mut) {
+            if !variable.get("name").and_then(Value::as_str).is_some_and(is_setting) {
+                variable.shift_remove("value");
+            }
+        }
+    }
+}
 
 impl Shape {
     fn of(&self, field: &str) -> &Self {

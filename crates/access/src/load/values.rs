@@ -1,4 +1,6 @@
-//! The one place where values of Secrets are read, and only if somebody asked for it.
+//! The one place where values are read that may be credentials, and only if somebody asked for it.
+
+mod plain;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,12 +13,34 @@ use zeroize::{Zeroize as _, Zeroizing};
 use super::piece::{Fault, Piece};
 use super::wire::{Named, Text, nullable};
 
-/// Takes values of Secrets while a dump is read, for example to fingerprint them. Nothing keeps them afterwards: the
-/// loader overwrites its own copies with zeros. Copies inside the parsers of compressed or YAML text are out of its
-/// hands.
+/// Takes values of Secrets, and of what else may hold credentials, while a dump is read, for example to fingerprint
+/// them. Nothing keeps them afterwards: the loader overwrites its own copies with zeros. Copies inside the parsers of
+/// compressed or YAML text are out of its hands.
 pub trait SecretValues {
     /// Takes one Secret. It is called once for each that is read, even if a later one of the same name replaces it.
     fn secret(&mut self, secret: &OpenSecret<'_>);
+
+    /// Takes what a ConfigMap, or a container of a workload, holds in plain text; as often as it is read.
+    fn plain(&mut self, _part: &OpenPlain<'_>) {}
+
+    /// Hears how the cluster is called of which the name was not given, when all of it is read.
+    fn named(&mut self, _cluster: &str) {}
+}
+
+/// Values of an object that is no Secret. It has no `Debug`, on purpose.
+pub struct OpenPlain<'s> {
+    /// Name of the cluster, if the loader was given one.
+    pub cluster: Option<&'s str>,
+    /// Kind of the object.
+    pub kind: &'s str,
+    /// Its namespace.
+    pub namespace: &'s str,
+    /// Its name.
+    pub name: &'s str,
+    /// The name of the container that has the values in its environment or its arguments; empty for a ConfigMap.
+    pub container: &'s str,
+    /// The values.
+    pub data: &'s BTreeMap<String, Zeroizing<Vec<u8>>>,
 }
 
 /// A Secret with its values. It has no `Debug`, on purpose.
@@ -46,6 +70,9 @@ struct Wire<'a> {
     string_data: BTreeMap<String, Option<Text<'a>>>,
 }
 
+pub use plain::is_looked_into as holds_values;
+pub(super) use plain::{Home, hand_on as hand_on_plain};
+
 /// Hands the values of a Secret to the sink. Returns what of it could not be decoded, as `key K of Secret NS/NAME`.
 pub(super) fn hand_on(
     piece: Piece<'_>,
@@ -71,10 +98,14 @@ pub(super) fn hand_on(
     }
     // As the API server does: what is written as text replaces what is written in base64.
     for (key, text) in wire.string_data {
-        data.insert(key, Zeroizing::new(text.unwrap_or_default().0.into_owned().into_bytes()));
+        data.insert(key, owned(text.unwrap_or_default()));
     }
     sink.secret(&OpenSecret { cluster, namespace, name: &name, kind: &wire.kind.0, data: &data });
     Ok(unread)
+}
+
+fn owned(text: Text<'_>) -> Zeroizing<Vec<u8>> {
+    Zeroizing::new(text.0.into_owned().into_bytes())
 }
 
 /// Like the decoder of Go, passes over line breaks.

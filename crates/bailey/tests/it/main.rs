@@ -9,6 +9,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod analyser;
 mod apps;
 mod attacks;
 mod chart;
@@ -17,6 +18,7 @@ mod operator;
 mod readme;
 mod roles;
 mod rollout;
+mod secrecy;
 
 use std::path::{Path, PathBuf};
 

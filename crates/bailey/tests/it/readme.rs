@@ -42,6 +42,9 @@ async fn the_roll_out_does_what_it_shows() {
     reader.follow("docs/how-to/roll-out.md").await;
     reader.follow("docs/how-to/hand-a-role-over.md").await;
     reader.follow("docs/how-to/approve-a-refused-rule.md").await;
+    // These ask a dump, and no cluster.
+    reader.follow("docs/how-to/find-who-reads-a-secret.md").await;
+    reader.follow("docs/how-to/check-a-chart.md").await;
 }
 
 #[test]

@@ -23,6 +23,43 @@ pub struct InputArguments {
     /// What belongs to which customer and to the platform.
     #[command(flatten)]
     pub whose: WhoseArguments,
+    /// Whether values are read.
+    #[command(flatten)]
+    pub fingerprint: FingerprintArguments,
+    /// How lists are read.
+    #[command(flatten)]
+    pub chunk: ChunkArguments,
+}
+
+/// How lists of a live cluster are read.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Input, the cluster of the kubeconfig if absent")]
+pub struct ChunkArguments {
+    /// How many objects of a list are asked for at once; fewer where the API server is slow.
+    #[arg(long, default_value_t = crate::live::PAGE, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub chunk_size: u32,
+}
+
+impl Default for ChunkArguments {
+    fn default() -> Self {
+        Self { chunk_size: crate::live::PAGE }
+    }
+}
+
+/// Whether values are read, to find credentials that lie in several places.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Shared credentials, not looked for if absent")]
+pub struct FingerprintArguments {
+    /// Reads the values of Secrets and ConfigMaps and the environment of containers, and finds credentials that lie in
+    /// several places, by keyed fingerprints. On a live cluster it takes the right to list secrets and configmaps. No
+    /// value is kept, shown or sent anywhere; one that could be guessed is compared in this process alone.
+    #[arg(long)]
+    pub fingerprint: bool,
+    /// Makes fingerprints with the key in this file and shows them, so that those of runs with the same key can be
+    /// compared: 32 random bytes or more (`openssl rand -hex 32`), not readable by others. Each run has a key of its
+    /// own if absent.
+    #[arg(long, value_name = "FILE", requires = "fingerprint")]
+    pub fingerprint_key: Option<PathBuf>,
 }
 
 /// What belongs to whom.
@@ -247,6 +284,9 @@ pub struct DiffArguments {
     /// What belongs to whom, for dumps.
     #[command(flatten)]
     pub whose: WhoseArguments,
+    /// Whether values are read, of dumps.
+    #[command(flatten)]
+    pub fingerprint: FingerprintArguments,
 }
 
 const PLAIN: [&str; 8] = ["table", "wide", "json", "yaml", "name", "sarif", "junit", "markdown"];

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
 
-use bailey_access::{Access, Customers, Preset, Snapshot};
+use bailey_access::{Access, Customers, Ledger, Preset, SecretValues, Snapshot};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Map, Value, json};
 
-use super::args::{DumpArgument, InputArguments, WhoseArguments};
-use super::select::Names;
+use super::args::{DumpArgument, FingerprintArguments, InputArguments, WhoseArguments};
+use super::{fingerprint, select::Names};
 use crate::args::Global;
 use crate::dump::load_dumps;
 use crate::{CliError, report};
@@ -20,6 +20,8 @@ pub struct Loaded {
     pub snapshot: Snapshot,
     /// What belongs to whom.
     pub customers: Customers,
+    /// Which credentials lie where, if that was asked for.
+    pub ledger: Option<Ledger>,
     /// What people should know of it.
     pub hints: Vec<String>,
 }
@@ -31,23 +33,43 @@ impl Loaded {
         arguments: &InputArguments,
         clock: &mut Clock,
     ) -> Result<Self, CliError> {
-        let snapshot = if arguments.dumps.is_empty() {
-            live(global).await?
+        let mut ledger = fingerprint::ledger(&arguments.fingerprint)?;
+        let values = ledger.as_mut().map(|ledger| ledger as &mut dyn SecretValues);
+        let mut snapshot = if arguments.dumps.is_empty() {
+            live(global, arguments.chunk.chunk_size, values).await?
         } else {
             if global.as_user.is_some() || global.context.is_some() || global.kubeconfig.is_some() {
                 let message = "with --dump no cluster is asked, so --kubeconfig, --context and --as mean nothing; leave them out";
                 return Err(CliError::Usage(message.to_owned()));
             }
-            dumps(&arguments.dumps)?
+            dumps(&arguments.dumps, values)?
         };
+        if let Some(ledger) = &ledger {
+            snapshot.gaps.extend(ledger.gaps(&snapshot));
+        }
         clock.lap("load");
-        Self::of(snapshot, &arguments.whose)
+        Self::of(snapshot, ledger, &arguments.whose)
+    }
+
+    /// Reads a dump.
+    pub fn dump(
+        path: &Path,
+        whose: &WhoseArguments,
+        fingerprint: &FingerprintArguments,
+    ) -> Result<Self, CliError> {
+        let mut ledger = fingerprint::ledger(fingerprint)?;
+        let values = ledger.as_mut().map(|ledger| ledger as &mut dyn SecretValues);
+        let mut snapshot = dumps(&[DumpArgument { name: None, path: path.to_owned() }], values)?;
+        if let Some(ledger) = &ledger {
+            snapshot.gaps.extend(ledger.gaps(&snapshot));
+        }
+        Self::of(snapshot, ledger, whose)
     }
 
     /// Says what of a snapshot belongs to whom.
-    pub fn of(snapshot: Snapshot, whose: &WhoseArguments) -> Result<Self, CliError> {
+    pub fn of(snapshot: Snapshot, ledger: Option<Ledger>, whose: &WhoseArguments) -> Result<Self, CliError> {
         let (customers, hints) = customers(&snapshot, whose)?;
-        Ok(Self { snapshot, customers, hints })
+        Ok(Self { snapshot, customers, ledger, hints })
     }
 
     /// The names that a filter may have.
@@ -62,7 +84,10 @@ impl Loaded {
 
     /// The analysis.
     pub fn close(self, clock: &mut Clock) -> Access {
-        let access = Access::new(self.snapshot, self.customers);
+        let mut access = Access::new(self.snapshot, self.customers);
+        if let Some(ledger) = &self.ledger {
+            access = access.with_credentials(ledger);
+        }
         clock.lap("close");
         let (nodes, edges, conjunctions) = access.size();
         clock.graph = json!({"nodes": nodes, "edges": edges, "conjunctions": conjunctions});
@@ -78,6 +103,8 @@ fn customers(snapshot: &Snapshot, whose: &WhoseArguments) -> Result<(Customers, 
             .map_err(|error| CliError::Usage(first_line(&report(&error))))?;
         let mut customers = file.customers;
         customers.add_clusters(snapshot);
+        // People list namespaces and groups; that a repository has the customer's name says the rest.
+        customers.add_sources_by_name(snapshot, &[]);
         return Ok((customers, file.hints));
     }
     if let Some(name) = &whose.preset {
@@ -166,7 +193,7 @@ fn peak_bytes() -> Option<u64> {
 }
 
 /// The snapshot of dumps.
-pub fn dumps(dumps: &[DumpArgument]) -> Result<Snapshot, CliError> {
+fn dumps(dumps: &[DumpArgument], values: Option<&mut dyn SecretValues>) -> Result<Snapshot, CliError> {
     let named = dumps.iter().map(|dump| (dump.name.as_deref(), dump.path.as_path()));
     let bar = progress();
     let mut told = |path: &Path, bytes: u64| {
@@ -175,7 +202,7 @@ pub fn dumps(dumps: &[DumpArgument]) -> Result<Snapshot, CliError> {
             bar.tick();
         }
     };
-    let snapshot = load_dumps(named, None, &mut told);
+    let snapshot = load_dumps(named, values, &mut told);
     bar.finish_and_clear();
     let mut snapshot = snapshot?;
     snapshot.read_about();
@@ -192,8 +219,13 @@ fn progress() -> ProgressBar {
 }
 
 /// The snapshot of the cluster that the flags name.
-async fn live(global: &Global) -> Result<Snapshot, CliError> {
-    crate::collect::snapshot(&crate::client::connect(global).await?, global.context.as_deref()).await
+async fn live(
+    global: &Global,
+    chunk: u32,
+    values: Option<&mut dyn SecretValues>,
+) -> Result<Snapshot, CliError> {
+    let live = crate::client::connect(global).await?.in_chunks(chunk);
+    crate::collect::snapshot(&live, global.context.as_deref(), values).await
 }
 
 #[cfg(test)]

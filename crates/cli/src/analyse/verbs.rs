@@ -6,8 +6,8 @@ use bailey_access::answer::{Audit, Finding, Severity, UNKNOWN, WhyPath};
 use bailey_access::{Access, QuestionError, SecretRef, SubjectRef, Subjects};
 
 use super::args::{
-    AuditArguments, DiffArguments, DumpArgument, ExplainArguments, ReachArguments, WhatIfArguments,
-    WhoCanReadArguments, WhoseArguments, WhyArguments,
+    AuditArguments, DiffArguments, ExplainArguments, ReachArguments, WhatIfArguments, WhoCanReadArguments,
+    WhoseArguments, WhyArguments,
 };
 use super::cover::Cover;
 use super::document::{Document, Explanation, Report};
@@ -120,7 +120,7 @@ pub async fn who_can_read(
     let fail_on = arguments.fail.fail_on;
     let mut answer = Answer::new("who-can-read", arguments.output, fail_on, screen, &arguments.input.whose);
     let access = answer.access(global, &arguments.input).await?;
-    let document = access.who_can_read(&arguments.secret).map_err(wrong)?;
+    let document = access.who_holds(&arguments.secret).map_err(wrong)?;
     let exit = gate::who_can_read(&document, fail_on);
     answer.of(&Document::WhoCanRead(Box::new(document)), exit)
 }
@@ -130,7 +130,7 @@ pub async fn reach(arguments: &ReachArguments, global: &Global, screen: &Screen)
     let fail_on = arguments.fail.fail_on;
     let mut answer = Answer::new("reach", arguments.output, fail_on, screen, &arguments.input.whose);
     let access = answer.access(global, &arguments.input).await?;
-    let document = access.reach(&arguments.subject).map_err(wrong)?;
+    let document = access.reach_with_copies(&arguments.subject).map_err(wrong)?;
     let exit = gate::reach(&document, fail_on);
     answer.of(&Document::Reach(Box::new(document)), exit)
 }
@@ -141,7 +141,8 @@ pub async fn why(arguments: &WhyArguments, global: &Global, screen: &Screen) -> 
     let mut answer = Answer::new("why", arguments.output, Severity::Low, screen, &arguments.input.whose);
     let access = answer.access(global, &arguments.input).await?;
     let alternates = usize::from(arguments.alternates);
-    let document = access.why(&arguments.subject, &arguments.secret, alternates).map_err(wrong)?;
+    let document =
+        access.why_with_copies(&arguments.subject, &arguments.secret, alternates).map_err(wrong)?;
     let exit = gate::why(&document);
     answer.of(&Document::Why(Box::new(document)), exit)
 }
@@ -159,13 +160,17 @@ pub async fn what_if(
     change.cluster.clone_from(&arguments.cluster);
     let before = Loaded::read(global, &arguments.input, &mut answer.clock).await?;
     answer.notes.extend(before.hints.clone());
-    let after =
-        if arguments.remove { change.remove(&before.snapshot)? } else { change.add(&before.snapshot)? };
+    let ledger = before.ledger.clone();
+    let after = if arguments.remove {
+        change.remove(&before.snapshot, ledger)?
+    } else {
+        change.add(&before.snapshot, ledger)?
+    };
     answer.notes.extend(after.absent.iter().map(|name| format!("not there, so not removed: {name}")));
     let objects = after.objects;
-    let after = Loaded::of(after.snapshot, &arguments.input.whose)?;
+    let after = Loaded::of(after.snapshot, after.ledger, &arguments.input.whose)?;
     let (before, after) = (before.close(&mut answer.clock), after.close(&mut answer.clock));
-    let document = before.what_if(&after, objects);
+    let document = before.what_if_with_copies(&after, objects);
     let exit = gate::what_if(&document, fail_on);
     answer.of(&Document::WhatIf(Box::new(document)), exit)
 }
@@ -251,8 +256,7 @@ pub fn diff(arguments: &DiffArguments, screen: &Screen) -> Result<Output, CliErr
         if path.is_file() && baseline::is_audit_file(path) {
             return baseline::read(path);
         }
-        let dump = DumpArgument { name: None, path: path.to_owned() };
-        let loaded = Loaded::of(input::dumps(&[dump])?, &arguments.whose)?;
+        let loaded = Loaded::dump(path, &arguments.whose, &arguments.fingerprint)?;
         answer.clock.lap("load");
         answer.notes.extend(loaded.hints.iter().map(|hint| format!("{}: {hint}", path.display())));
         Ok(loaded.close(&mut answer.clock).audit(Subjects::None))

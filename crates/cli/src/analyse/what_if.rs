@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use bailey_access::{ClusterFacts, Loader, Snapshot, Symbol, Symbols};
+use bailey_access::{ClusterFacts, Ledger, Loader, Snapshot, Symbol, Symbols};
 use serde_json::Value;
 
 use crate::CliError;
@@ -27,6 +27,8 @@ struct File {
 pub struct After {
     /// The state.
     pub snapshot: Snapshot,
+    /// Which credentials lie where then, if that was asked for.
+    pub ledger: Option<Ledger>,
     /// The objects, as `Kind NS/NAME`.
     pub objects: Vec<String>,
     /// Objects that were to be taken away and are not there.
@@ -60,7 +62,7 @@ impl Change {
     }
 
     /// The state with the objects added, each in the place of one of the same name.
-    pub fn add(&self, before: &Snapshot) -> Result<After, CliError> {
+    pub fn add(&self, before: &Snapshot, mut ledger: Option<Ledger>) -> Result<After, CliError> {
         let mut snapshot = before.clone();
         let cluster = self.cluster_of(before)?;
         let listed =
@@ -68,6 +70,9 @@ impl Change {
         let mut loader = Loader::new(&mut snapshot, Some(&cluster));
         if let Some(namespace) = &self.namespace {
             loader = loader.default_namespace(namespace);
+        }
+        if let Some(ledger) = &mut ledger {
+            loader = loader.open_secrets(ledger);
         }
         for file in &self.files {
             loader.source(&file.name);
@@ -83,18 +88,24 @@ impl Change {
             known.listed = listed;
         }
         let objects = self.objects().map(|object| self.name_of(object).to_string()).collect();
-        Ok(After { snapshot, objects, absent: Vec::new() })
+        Ok(After { snapshot, ledger, objects, absent: Vec::new() })
     }
 
     /// The state without the objects, and without what is in a Namespace that goes.
-    pub fn remove(&self, before: &Snapshot) -> Result<After, CliError> {
-        let mut after = After { snapshot: before.clone(), objects: Vec::new(), absent: Vec::new() };
+    pub fn remove(&self, before: &Snapshot, ledger: Option<Ledger>) -> Result<After, CliError> {
+        let mut after = After { snapshot: before.clone(), ledger, objects: Vec::new(), absent: Vec::new() };
         let cluster = self.cluster_of(before)?;
         let Snapshot { symbols, clusters, .. } = &mut after.snapshot;
         let Some(facts) = clusters.iter_mut().find(|known| known.name == cluster) else { return Ok(after) };
         for object in self.objects() {
             let name = self.name_of(object);
             let there = name.take_away(facts, symbols);
+            if let Some(ledger) = &mut after.ledger {
+                match name.kind.as_str() {
+                    "Namespace" => ledger.forget(&cluster, &name.name, None),
+                    kind => ledger.forget(&cluster, &name.namespace, Some((kind, &name.name))),
+                }
+            }
             let list = if there { &mut after.objects } else { &mut after.absent };
             list.push(name.to_string());
         }

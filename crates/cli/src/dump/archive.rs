@@ -15,18 +15,29 @@ const NAME_BYTES_MAX: u64 = 64 << 10;
 
 /// Reads the files of an archive that hold objects. An archive that is damaged is a gap.
 pub(super) fn read(loader: &mut Loader<'_>, name: &str, reader: impl Read) {
-    let mut links = 0_u64;
-    if let Err(error) = entries(loader, name, reader, &mut links) {
+    let mut skipped = Skipped::default();
+    if let Err(error) = entries(loader, name, reader, &mut skipped) {
         let why = format!("the archive is damaged or cut off ({error}); pack it again");
         loader.missing(format!("the rest of `{name}`"), why);
     }
-    if links > 0 {
+    if skipped.links > 0 {
         let why = "links are not followed; pack the archive with what they point to (`tar --dereference`)";
-        loader.missing(format!("{links} links in `{name}`"), why);
+        loader.missing(format!("{} links in `{name}`", skipped.links), why);
+    }
+    if skipped.archives > 0 {
+        let why = "archives in archives are not read; unpack the outer one";
+        loader.missing(format!("{} archives in `{name}`", skipped.archives), why);
     }
 }
 
-fn entries(loader: &mut Loader<'_>, name: &str, reader: impl Read, links: &mut u64) -> io::Result<()> {
+/// Entries that are left out, and may hold something.
+#[derive(Default)]
+struct Skipped {
+    links: u64,
+    archives: u64,
+}
+
+fn entries(loader: &mut Loader<'_>, name: &str, reader: impl Read, skipped: &mut Skipped) -> io::Result<()> {
     let mut archive = Archive::new(reader);
     // Raw: the reader of extended names has no bound of its own.
     let entries = archive.entries()?.raw(true);
@@ -45,14 +56,18 @@ fn entries(loader: &mut Loader<'_>, name: &str, reader: impl Read, links: &mut u
                     Some(name) => PathBuf::from(String::from_utf8_lossy(&name).into_owned()),
                     None => entry.header().path()?.into_owned(),
                 };
-                if Ending::of(&path) == Ending::Objects {
-                    loader.source(&Path::new(name).join(clean(&path)).display().to_string());
-                    loader.load(&mut entry).map_err(|error| error.source)?;
+                match Ending::of(&path) {
+                    Ending::Objects => {
+                        loader.source(&Path::new(name).join(clean(&path)).display().to_string());
+                        loader.load(&mut entry).map_err(|error| error.source)?;
+                    }
+                    Ending::Archive => skipped.archives += 1,
+                    Ending::Other => {}
                 }
             }
             kind => {
                 long_name = None;
-                *links += u64::from(kind.is_symlink() || kind.is_hard_link());
+                skipped.links += u64::from(kind.is_symlink() || kind.is_hard_link());
             }
         }
     }

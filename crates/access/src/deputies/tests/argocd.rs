@@ -8,7 +8,7 @@ kind: StatefulSet
 metadata: {name: x, namespace: cd}
 spec: {template: {spec: {serviceAccountName: applier, containers: [
   {name: main, image: 'quay.io/argoproj/argocd:v3.5.1', args: [/usr/local/bin/argocd-application-controller],
-   env: [{name: ARGOCD_APPLICATION_NAMESPACES, valueFrom: {configMapKeyRef: {name: params, key: application.namespaces}}}]}]}}}
+   env: [{name: ARGOCD_APPLICATION_NAMESPACES, valueFrom: {configMapKeyRef: {name: argocd-cmd-params-cm, key: application.namespaces}}}]}]}}}
 ---
 apiVersion: v1
 kind: ConfigMap
@@ -17,7 +17,7 @@ data: {}
 ---
 apiVersion: v1
 kind: ConfigMap
-metadata: {name: params, namespace: cd}
+metadata: {name: argocd-cmd-params-cm, namespace: cd}
 data: {}
 ---
 apiVersion: v1
@@ -94,8 +94,8 @@ fn applications_count_in_namespaces_that_both_the_controller_and_the_project_nam
     let closed = lines_of(&format!("{CONTROLLER}{project}"), "argocd-application");
     assert!(closed.iter().all(|line| line.ends_with("in cd")), "{closed:?}");
     let params = CONTROLLER.replace(
-        "name: params, namespace: cd}\ndata: {}",
-        "name: params, namespace: cd}\ndata: {application.namespaces: 'team-a, other'}",
+        "name: argocd-cmd-params-cm, namespace: cd}\ndata: {}",
+        "name: argocd-cmd-params-cm, namespace: cd}\ndata: {application.namespaces: 'team-a, other'}",
     );
     let open = lines_of(&format!("{params}{project}"), "argocd-application");
     assert!(
@@ -110,8 +110,10 @@ fn applications_count_in_namespaces_that_both_the_controller_and_the_project_nam
 #[test]
 fn namespaces_that_could_not_be_read_are_assumed_and_the_own_one_is_not() {
     let project = OPEN.replace("spec:", "spec:\n  sourceNamespaces: [team-*]");
-    let unread = CONTROLLER
-        .replace("name: params, namespace: cd}\ndata: {}", "name: others, namespace: cd}\ndata: {}");
+    let unread = CONTROLLER.replace(
+        "name: argocd-cmd-params-cm, namespace: cd}\ndata: {}",
+        "name: others, namespace: cd}\ndata: {}",
+    );
     let found = lines_of(&format!("{unread}{project}"), "argocd-application");
     assert!(
         found.contains(
@@ -197,7 +199,7 @@ fn application_sets_need_their_controller() {
     let with = CONTROLLER.replacen("---", "---
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: y, namespace: cd}
+metadata: {name: sets, namespace: cd}
 spec: {template: {spec: {serviceAccountName: sets, containers: [
   {name: main, image: 'quay.io/argoproj/argocd:v3.5.1', args: [/usr/local/bin/argocd-applicationset-controller]}]}}}
 ---", 1);

@@ -1,18 +1,14 @@
 //! The fixtures of a whole management cluster, which are not part of the repository: without them these tests pass and
 //! say so.
 
-use std::{fs::File, path::PathBuf};
+use std::fs::File;
 
 use super::support::line;
 use crate::{Loader, Preset, Snapshot, deputies::deputies};
 
-/// The fixture, if `BAILEY_CORPORA` names the folder that holds it.
+/// The fixture, if it is there.
 fn fixture(name: &str) -> Option<(Snapshot, Vec<String>)> {
-    let folder = std::env::var_os("BAILEY_CORPORA").map(PathBuf::from);
-    let Some(file) = folder.map(|folder| folder.join("mc").join(name)).filter(|file| file.exists()) else {
-        eprintln!("skipped: BAILEY_CORPORA names no folder with mc/{name}");
-        return None;
-    };
+    let file = bailey_testkit::corpora("deputies of a management cluster")?.join("mc").join(name);
     let mut snapshot = Snapshot::default();
     let mut loader = Loader::new(&mut snapshot, Some("mclab"));
     loader.source(name);

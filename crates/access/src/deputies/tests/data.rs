@@ -96,3 +96,28 @@ fn a_loader_is_told_all_kinds_that_are_looked_at() {
         assert!(kinds.iter().any(|known| known.group == group && known.kind == kind), "{kind}");
     }
 }
+
+#[test]
+fn the_loader_keeps_every_setting_and_every_kind_that_deputies_look_for() {
+    let variables = |watch: &[data::Watch], tests: &[data::Test]| {
+        let watched = watch.iter().filter_map(|watch| watch.env.clone());
+        watched.chain(tests.iter().filter_map(|test| test.env.clone())).collect::<Vec<_>>()
+    };
+    let mut wanted: BTreeSet<String> = BTreeSet::new();
+    for file in data::files() {
+        wanted.extend(file.processes.iter().flat_map(|program| variables(&program.watch, &[])));
+        wanted.extend(file.rules.iter().flat_map(|rule| variables(&rule.watch, &rule.unless)));
+        wanted.extend(file.rules.iter().flat_map(|rule| variables(&[], &rule.only_if)));
+    }
+    // What code looks for, beside data.
+    wanted.extend(
+        ["ARGOCD_APPLICATION_NAMESPACES", "application.sync.impersonation.enabled"].map(str::to_owned),
+    );
+    // What variables of Argo CD are taken from.
+    wanted.insert("application.namespaces".to_owned());
+    let kept: BTreeSet<String> = crate::load::setting_names().map(str::to_owned).collect();
+    assert_eq!(kept, wanted);
+    for kind in crate::deputy_kinds() {
+        assert!(crate::keeps(kind.group, kind.kind), "{kind:?}");
+    }
+}

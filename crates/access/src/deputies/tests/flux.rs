@@ -69,8 +69,8 @@ fn a_flag_from_a_variable_that_is_not_known_makes_it_assumed() {
     let found = lines_of(&text, "flux-helm-release");
     assert!(found.iter().all(|line| line.ends_with("sa:flux/helm-controller (assumed)")), "{found:?}");
     assert_eq!(found.len(), 2);
-    let known = controller("helm-controller", "--default-service-account=$(ACCOUNT)")
-        .replace("args:", "env: [{name: ACCOUNT, value: none}], args:");
+    let known = controller("helm-controller", "--default-service-account=$(DEFAULT_SERVICE_ACCOUNT)")
+        .replace("args:", "env: [{name: DEFAULT_SERVICE_ACCOUNT, value: none}], args:");
     assert!(lines_of(&known, "flux-helm-release").is_empty());
 }
 

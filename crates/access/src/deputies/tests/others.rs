@@ -209,7 +209,8 @@ fn an_app_may_name_kubeconfigs_of_other_namespaces() {
     assert_eq!(
         lines_of(&text, "app-kubeconfig"),
         [
-            "app-kubeconfig: create,patch,update apps.application.giantswarm.io -> cluster:org-acme/prod (assumed)"
+            "app-kubeconfig: create apps.application.giantswarm.io -> cluster:org-acme/prod (assumed)",
+            "app-kubeconfig: patch,update apps.application.giantswarm.io -> cluster:org-acme/prod (assumed)",
         ]
     );
     assert!(lines_of(&text, "app-config-secret").iter().all(|line| line.ends_with("secrets:* (assumed)")));

@@ -2,12 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
 use crate::{
-    BindingFact, Certainty, ClusterFacts, Fact, Gift, NamespaceFact, Need, ObjectFact, Origin, Place, Power,
-    RoleFact, RuleFact, Scope, SecretFact, ServiceAccountFact, Snapshot, SubjectFact, SubjectKind, Symbol,
-    Symbols, Template, deputies::deputies,
+    Certainty, Fact, Gift, Loader, Need, Place, Power, Scope, Snapshot, Symbol, Symbols, Template,
+    deputies::deputies,
 };
 
 /// The templates of a cluster named `here`.
@@ -124,109 +121,13 @@ pub fn fact_text(fact: Fact, symbols: &Symbols) -> String {
     }
 }
 
-/// A snapshot of one cluster named `here`.
+/// A snapshot of one cluster named `here`, as the loader reads it: what it drops, no deputy sees.
 pub fn snapshot(text: &str) -> Snapshot {
     let mut snapshot = Snapshot::default();
-    let mut cluster = ClusterFacts { name: "here".to_owned(), ..ClusterFacts::default() };
-    for document in text.split("\n---").filter(|document| !document.trim().is_empty()) {
-        let value: Value =
-            serde_saphyr::from_str(document).unwrap_or_else(|error| panic!("{document}: {error}"));
-        add(&mut cluster, &mut snapshot.symbols, value);
-    }
-    snapshot.clusters.push(cluster);
+    let mut loader = Loader::new(&mut snapshot, Some("here"));
+    loader.source("cluster.yaml");
+    loader.load_yaml(text.as_bytes()).expect("memory that can be read");
+    loader.finish();
+    assert_eq!(snapshot.gaps, [], "{text}");
     snapshot
-}
-
-fn add(cluster: &mut ClusterFacts, symbols: &mut Symbols, value: Value) {
-    let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let (kind, name, namespace) = (text("/kind"), text("/metadata/name"), text("/metadata/namespace"));
-    let (name, namespace) = (symbols.intern(&name), symbols.intern(&namespace));
-    let origin = Origin::default();
-    let owner = (namespace != Symbol::EMPTY).then_some(namespace);
-    let mut label = |key: &str| {
-        let found =
-            value.pointer("/metadata/labels").and_then(|labels| labels.get(key)).and_then(Value::as_str);
-        found.map(|found| symbols.intern(found))
-    };
-    match kind.as_str() {
-        "Namespace" => {
-            let labels = value.pointer("/metadata/labels").and_then(Value::as_object).into_iter().flatten();
-            let labels =
-                labels.map(|(k, v)| (symbols.intern(k), symbols.intern(v.as_str().unwrap_or_default())));
-            cluster.namespaces.push(NamespaceFact { name, labels: labels.collect(), origin });
-        }
-        "ServiceAccount" => {
-            let cloud = text("/metadata/annotations/eks.amazonaws.com~1role-arn");
-            let cloud_identity = (!cloud.is_empty()).then(|| symbols.intern(&cloud));
-            cluster.service_accounts.push(ServiceAccountFact {
-                namespace,
-                name,
-                secrets: Vec::new(),
-                cloud_identity,
-            });
-        }
-        "Secret" => {
-            let (cluster_name, argocd_type) =
-                (label("cluster.x-k8s.io/cluster-name"), label("argocd.argoproj.io/secret-type"));
-            let kind = symbols.intern(&text("/type"));
-            let service_account = None;
-            cluster.secrets.push(SecretFact {
-                namespace,
-                name,
-                kind,
-                service_account,
-                cluster_name,
-                argocd_type,
-                origin,
-            });
-        }
-        "Role" | "ClusterRole" => {
-            let rules = value.get("rules").and_then(Value::as_array).into_iter().flatten();
-            let mut list = |rule: &Value, field: &str| {
-                let list = rule.get(field).and_then(Value::as_array).into_iter().flatten();
-                list.filter_map(Value::as_str).map(|name| symbols.intern(name)).collect()
-            };
-            let rules = rules
-                .map(|rule| RuleFact {
-                    api_groups: list(rule, "apiGroups"),
-                    resources: list(rule, "resources"),
-                    resource_names: list(rule, "resourceNames"),
-                    verbs: list(rule, "verbs"),
-                    non_resource_urls: Vec::new(),
-                })
-                .collect();
-            let (labels, aggregation) = (Vec::new(), Vec::new());
-            cluster.roles.push(RoleFact { namespace: owner, name, rules, labels, aggregation, origin });
-        }
-        "RoleBinding" | "ClusterRoleBinding" => {
-            let subjects = value.get("subjects").and_then(Value::as_array).into_iter().flatten();
-            let subjects = subjects.map(|subject| {
-                let field = |name: &str| subject.get(name).and_then(Value::as_str).unwrap_or_default();
-                SubjectFact {
-                    kind: match field("kind") {
-                        "User" => SubjectKind::User,
-                        "Group" => SubjectKind::Group,
-                        _ => SubjectKind::ServiceAccount,
-                    },
-                    namespace: symbols.intern(field("namespace")),
-                    name: symbols.intern(field("name")),
-                }
-            });
-            let subjects = subjects.collect();
-            let cluster_role = text("/roleRef/kind") == "ClusterRole";
-            let role = symbols.intern(&text("/roleRef/name"));
-            cluster.bindings.push(BindingFact {
-                namespace: owner,
-                name,
-                cluster_role,
-                role,
-                subjects,
-                origin,
-            });
-        }
-        _ => {
-            let api_version = text("/apiVersion");
-            cluster.objects.push(ObjectFact { api_version, kind, namespace, name, body: value, origin });
-        }
-    }
 }

@@ -1,9 +1,8 @@
 //! A management cluster with two customers and five planted exposures, of which one is a shared password.
 //!
-//! It is not part of the repository: `BAILEY_CORPORA` names the folder that has it.
+//! It is not part of the repository: see [`bailey_testkit::corpora`].
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,14 +16,8 @@ const CUSTOMERS: [&str; 2] = ["org-acme", "org-beta"];
 
 #[test]
 fn two_customers_share_the_planted_password_and_nothing_else() {
-    let Some(file) = std::env::var_os("BAILEY_CORPORA").map(|folder| PathBuf::from(folder).join(FILE)) else {
-        eprintln!("skipped: BAILEY_CORPORA does not say where `{FILE}` is");
-        return;
-    };
-    let Ok(text) = std::fs::read_to_string(&file) else {
-        eprintln!("skipped: `{}` is not there", file.display());
-        return;
-    };
+    let Some(folder) = bailey_testkit::corpora("fingerprints of a management cluster") else { return };
+    let text = std::fs::read_to_string(folder.join(FILE)).unwrap();
     let list: Value = serde_saphyr::from_str(&text).unwrap();
     let mut places: BTreeMap<Mark, BTreeSet<(String, String)>> = BTreeMap::new();
     let mut secrets = 0;

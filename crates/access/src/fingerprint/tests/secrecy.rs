@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 
 use super::super::{
     Extraction, Extractor, Fingerprint, FingerprintKey, Mark, NotAFingerprint, Origin, Unread, UnreadReason,
+    WeakKey, keys::Canonical,
 };
 use super::{STRONG, base64, extract, extractor, one, opaque};
 
@@ -324,4 +325,24 @@ proptest! {
             prop_assert!(found[0].shares_with(&found[1]));
         }
     }
+}
+
+#[test]
+fn a_key_of_a_file_is_the_same_whatever_ends_its_line_and_shows_nothing_of_it() {
+    let text = "5f4dcc3b5aa765d61d8327deb882cf99e10adc3949ba59abbe56e057f20f883e";
+    let key = FingerprintKey::of_secret(text.as_bytes()).unwrap();
+    let same = FingerprintKey::of_secret(format!("{text}\r\n").as_bytes()).unwrap();
+    let other = FingerprintKey::of_secret(text.replace('5', "6").as_bytes()).unwrap();
+    assert_eq!(key.epoch(), same.epoch());
+    assert_ne!(key.epoch(), other.epoch());
+    assert!(!format!("{key:?}").contains(text.get(..8).unwrap()) && !text.contains(key.epoch()));
+    let canonical = Canonical::value("qT7vXz2mLw9RkB4h");
+    assert_eq!(key.fingerprint(&canonical), same.fingerprint(&canonical));
+    assert_ne!(key.fingerprint(&canonical), other.fingerprint(&canonical));
+}
+
+#[test]
+fn a_secret_that_could_be_guessed_makes_no_key() {
+    assert_eq!(FingerprintKey::of_secret(b"password\n").unwrap_err(), WeakKey::Short { bytes: 8 });
+    assert_eq!(FingerprintKey::of_secret(&[0; 64]).unwrap_err(), WeakKey::Plain { different: 1 });
 }

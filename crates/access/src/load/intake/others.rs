@@ -3,10 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::Intake;
-use crate::load::kinds::{TRUSTED_CONFIG_MAPS, group_of, is_namespaced};
+use crate::load::kinds::{SETTING_CONFIG_MAPS, TRUSTED_CONFIG_MAPS, group_of, is_namespaced};
 use crate::load::piece::{Fault, Head, Piece};
-use crate::load::shape::{EXISTENCE, MANAGED, Shape, VOLUME};
-use crate::load::wire;
+use crate::load::shape::{CONFIG_MAP, MANAGED, Shape, VOLUME, WORKLOAD, drop_values, setting_names};
 use crate::{ObjectFact, Origin, Symbol};
 
 impl Intake<'_> {
@@ -26,15 +25,40 @@ impl Intake<'_> {
         head: &Head<'_>,
         piece: Piece<'_>,
         origin: Origin,
+        whole: bool,
     ) -> Result<(), Fault> {
-        if !TRUSTED_CONFIG_MAPS.iter().any(|name| piece.may_mention(name)) {
+        let has_settings_in = |name: &str| SETTING_CONFIG_MAPS.contains(&name);
+        let named = |name: &str| TRUSTED_CONFIG_MAPS.contains(&name) || has_settings_in(name);
+        let mut words =
+            TRUSTED_CONFIG_MAPS.iter().chain(&SETTING_CONFIG_MAPS).copied().chain(setting_names());
+        if !words.any(|word| piece.may_mention(word)) {
             return Ok(());
         }
-        let object = piece.read::<wire::Object<'_>>()?;
-        if !TRUSTED_CONFIG_MAPS.contains(&object.metadata.name.0.as_ref()) {
+        let mut body = piece.read_seed(&CONFIG_MAP)?;
+        let has_settings = body.get("data").and_then(Value::as_object).is_some_and(|data| !data.is_empty());
+        if !has_settings && !text_at(&body, "/metadata/name").is_some_and(named) {
             return Ok(());
         }
-        self.take_object(head, piece, origin, &EXISTENCE)
+        // So that no setting is told from settings that were not read, as in metadata alone.
+        let is_read = whole && text_at(&body, "/metadata/name").is_some_and(has_settings_in);
+        if let (true, Some(fields)) = (is_read, body.as_object_mut()) {
+            let data = fields.entry("data").or_insert(Value::Null);
+            if data.is_null() {
+                *data = Value::Object(Map::new());
+            }
+        }
+        self.keep(head, body, origin)
+    }
+
+    pub(super) fn take_workload(
+        &mut self,
+        head: &Head<'_>,
+        piece: Piece<'_>,
+        origin: Origin,
+    ) -> Result<(), Fault> {
+        let mut body = piece.read_seed(&WORKLOAD)?;
+        drop_values(&mut body);
+        self.keep(head, body, origin)
     }
 
     pub(super) fn take_volume(
@@ -106,6 +130,10 @@ impl Intake<'_> {
         });
         Ok(())
     }
+}
+
+fn text_at<'v>(body: &'v Value, pointer: &str) -> Option<&'v str> {
+    body.pointer(pointer).and_then(Value::as_str)
 }
 
 fn restate(body: &mut Map<String, Value>, field: &str, text: &str) {

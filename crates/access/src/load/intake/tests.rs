@@ -350,7 +350,18 @@ fn other_objects_are_kept_in_the_shape_of_their_kind() {
     expected.as_object_mut().unwrap().remove("status");
     assert_eq!(kept(application), Some(expected));
     let trusted = named("v1", "ConfigMap", "aws-auth");
-    assert_eq!(kept(trusted.clone()), Some(existence(&trusted)));
+    let mut expected = existence(&trusted);
+    expected["data"] = json!({});
+    assert_eq!(kept(trusted), Some(expected));
+    let settings = |name: &str, data: Value| {
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "cd"}, "data": data});
+        kept(map).map(|map| map["data"].clone())
+    };
+    let set = json!({"application.namespaces": "team-*", "password": "hidden"});
+    assert_eq!(settings("params", set), Some(json!({"application.namespaces": "team-*"})));
+    assert_eq!(settings("params", json!({"password": "application.namespaces"})), None);
+    assert_eq!(settings("argocd-cm", json!({"dex.config": "hidden"})), Some(json!({})));
+    assert_eq!(settings("argocd-cm", Value::Null), Some(json!({})), "nothing is set, which is not unknown");
     let other = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"k": "aws-auth"},
         "metadata": {"name": "c", "namespace": "a"}});
     assert_eq!(kept(other), None);

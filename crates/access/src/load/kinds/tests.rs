@@ -2,7 +2,7 @@ use super::{Kinds, Route, expected, resource_name, route};
 use crate::load::shape::Shape;
 
 fn is_kept(group: &str, kind: &str) -> bool {
-    matches!(route(group, kind), Route::Object(_))
+    matches!(route(group, kind), Route::Object(_) | Route::Workload)
 }
 
 #[test]
@@ -33,6 +33,13 @@ fn kinds_that_decide_about_edges_are_kept() {
         ("auth.giantswarm.io", "RoleBindingTemplate"),
         ("cluster.x-k8s.io", "Cluster"),
         ("infrastructure.cluster.x-k8s.io", "AWSCluster"),
+        ("capsule.clastix.io", "Tenant"),
+        ("kamaji.clastix.io", "TenantControlPlane"),
+        ("operators.coreos.com", "OperatorGroup"),
+        ("operators.coreos.com", "ClusterServiceVersion"),
+        ("olm.operatorframework.io", "ClusterExtension"),
+        ("keda.sh", "ScaledObject"),
+        ("argoproj.io", "Rollout"),
     ] {
         assert!(is_kept(group, kind), "{group} {kind}");
     }

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{DEFINITION, DESIRED, EXISTENCE, MANAGED, Shape, WHOLE, WORKLOAD};
+use super::{DEFINITION, DESIRED, EXISTENCE, MANAGED, Shape, WHOLE, WORKLOAD, drop_values};
 use crate::load::piece::Piece;
 
 fn kept(shape: &Shape, object: &Value) -> Value {
@@ -49,21 +49,29 @@ fn a_definition_loses_its_schemas() {
 }
 
 #[test]
-fn a_workload_keeps_flags_and_no_value_of_its_environment() {
+fn a_workload_keeps_flags_and_settings_and_no_other_value_of_its_environment() {
     let object = json!({"spec": {"replicas": 2, "template": {"metadata": {}, "spec": {
         "serviceAccountName": "a", "volumes": [],
         "containers": [{
-            "name": "c", "image": "i", "command": ["c"], "args": ["--a=b"],
-            "env": [{"name": "TOKEN", "value": "hidden"}], "resources": {},
+            "name": "c", "image": "kedacore/keda:2", "command": ["c"], "args": ["--a=b"],
+            "env": [{"name": "TOKEN", "value": "hidden"}, {"name": "WATCH_NAMESPACE", "value": "a"}], "resources": {},
         }],
     }}}});
     let expected = json!({"spec": {"template": {"spec": {
         "serviceAccountName": "a",
         "containers": [
-            {"name": "c", "image": "i", "command": ["c"], "args": ["--a=b"], "env": [{"name": "TOKEN"}]},
+            {"name": "c", "image": "kedacore/keda:2", "command": ["c"], "args": ["--a=b"],
+                "env": [{"name": "TOKEN"}, {"name": "WATCH_NAMESPACE", "value": "a"}]},
         ],
     }}}});
-    assert_eq!(kept(&WORKLOAD, &object), expected);
+    let mut found = kept(&WORKLOAD, &object);
+    drop_values(&mut found);
+    assert_eq!(found, expected);
+    let mut unknown: Value =
+        serde_json::from_str(&object.to_string().replace("kedacore/keda", "app")).unwrap();
+    drop_values(&mut unknown);
+    let container = &unknown["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(*container, json!({"name": "c", "image": "app:2", "resources": {}}));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::{gaps, load};
 use crate::load::Loader;
 use crate::{ClusterFacts, Snapshot};
 
-/// YAML files below the folder that `BAILEY_CORPUS` names; none, and a word about it, if it names none.
+/// YAML files of the corpora; none if they are not there.
 fn corpus() -> Vec<PathBuf> {
     fn find(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
@@ -22,12 +22,11 @@ fn corpus() -> Vec<PathBuf> {
             }
         }
     }
-    let Some(folder) = std::env::var_os("BAILEY_CORPUS") else {
-        eprintln!("skipped: set BAILEY_CORPUS to a folder of manifests or dumps in YAML");
+    let Some(folder) = bailey_testkit::corpora("manifests and dumps as the loader reads them") else {
         return Vec::new();
     };
     let mut found = Vec::new();
-    find(Path::new(&folder), &mut found);
+    find(&folder, &mut found);
     // Answers to a corpus are no objects.
     found.retain(|path| !path.to_string_lossy().ends_with(".answers.yaml"));
     found.sort();

@@ -4,7 +4,7 @@ fn snapshot(text: &str) -> Snapshot {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("dump.yaml");
     std::fs::write(&file, text).unwrap();
-    dumps(&[DumpArgument { name: Some("harbour".to_owned()), path: file }]).unwrap()
+    dumps(&[DumpArgument { name: Some("harbour".to_owned()), path: file }], None).unwrap()
 }
 
 const NAMESPACES: &str = "\
@@ -18,7 +18,7 @@ const TENANT: &str = "\
 ";
 
 fn known(text: &str, whose: &WhoseArguments) -> (Vec<String>, usize) {
-    let loaded = Loaded::of(snapshot(text), whose).unwrap();
+    let loaded = Loaded::of(snapshot(text), None, whose).unwrap();
     (loaded.customers.customers.keys().cloned().collect(), loaded.hints.len())
 }
 
@@ -39,11 +39,11 @@ fn a_file_comes_before_the_tenants_of_the_cluster() {
     assert_eq!(known(&format!("{NAMESPACES}{TENANT}"), &whose).0, ["beta"]);
 
     std::fs::write(&file, "customers: {beta: {namespace: [org-beta]}}\ntoken: hunter2").unwrap();
-    let error = Loaded::of(snapshot(NAMESPACES), &whose).map(|_| ()).unwrap_err();
+    let error = Loaded::of(snapshot(NAMESPACES), None, &whose).map(|_| ()).unwrap_err();
     assert_eq!(error.exit(), crate::Exit::Usage);
     assert!(error.to_string().contains("customers.beta"), "{error}");
     std::fs::write(&file, "customers: [\ntoken: hunter2").unwrap();
-    let error = Loaded::of(snapshot(NAMESPACES), &whose).map(|_| ()).unwrap_err();
+    let error = Loaded::of(snapshot(NAMESPACES), None, &whose).map(|_| ()).unwrap_err();
     assert!(!report(&error).contains("hunter2"), "{error}");
 }
 
@@ -54,7 +54,8 @@ fn where_nothing_says_it_that_is_told() {
 
 #[test]
 fn filters_may_name_what_has_no_secret() {
-    let loaded = Loaded::of(snapshot(&format!("{NAMESPACES}{TENANT}")), &WhoseArguments::default()).unwrap();
+    let loaded =
+        Loaded::of(snapshot(&format!("{NAMESPACES}{TENANT}")), None, &WhoseArguments::default()).unwrap();
     let names = loaded.names();
     assert!(names.namespaces.contains("monitoring") && names.customers.contains("acme"), "{names:?}");
 }

@@ -1,5 +1,7 @@
 //! Each verb from its command line to its exit code, on dumps.
 
+mod fingerprint;
+
 use std::path::PathBuf;
 
 use clap::Parser as _;

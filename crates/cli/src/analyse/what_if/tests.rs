@@ -63,12 +63,12 @@ subjects: [{kind: ServiceAccount, name: app, namespace: org-acme}]
 #[test]
 fn objects_are_added_beside_what_is_there_in_the_namespace_given() {
     let before = before();
-    let after = change(BINDING, Some("org-beta")).add(&before).unwrap();
+    let after = change(BINDING, Some("org-beta")).add(&before, None).unwrap();
     assert_eq!(counts(&after.snapshot), [2, 1, 2, 2, 2, 1]);
     assert_eq!(after.objects, ["RoleBinding org-beta/reader"]);
     assert_eq!(after.snapshot.gaps, []);
     assert_eq!(counts(&before), [2, 1, 2, 1, 2, 1], "the state before stays");
-    let replaced = change(BINDING, Some("org-acme")).add(&before).unwrap();
+    let replaced = change(BINDING, Some("org-acme")).add(&before, None).unwrap();
     assert_eq!(counts(&replaced.snapshot), counts(&before));
 }
 
@@ -78,7 +78,7 @@ fn a_list_in_a_manifest_is_not_all_that_the_cluster_has() {
         "kind: RoleBindingList\napiVersion: rbac.authorization.k8s.io/v1\nitems:\n- {}",
         BINDING.replace('\n', "\n  ")
     );
-    let after = change(&list, Some("org-beta")).add(&before()).unwrap();
+    let after = change(&list, Some("org-beta")).add(&before(), None).unwrap();
     assert!(!after.snapshot.clusters[0].has_listed("rolebindings.rbac.authorization.k8s.io"));
     assert_eq!(after.objects, ["RoleBinding org-beta/reader"]);
 }
@@ -115,7 +115,7 @@ fn each_kind_is_taken_away_and_nothing_else() {
             "Deployment org-acme/app",
         ),
     ] {
-        let after = change(&object, None).remove(&before()).unwrap();
+        let after = change(&object, None).remove(&before(), None).unwrap();
         assert_eq!(counts(&after.snapshot), expected, "{name}");
         assert_eq!((after.objects, after.absent.len()), (vec![name.to_owned()], 0));
     }
@@ -124,7 +124,7 @@ fn each_kind_is_taken_away_and_nothing_else() {
 #[test]
 fn a_namespace_goes_with_all_that_is_in_it() {
     let after = change("{kind: Namespace, apiVersion: v1, metadata: {name: org-acme}}", None)
-        .remove(&before())
+        .remove(&before(), None)
         .unwrap();
     assert_eq!(counts(&after.snapshot), [1, 0, 1, 0, 1, 0]);
     assert_eq!(after.objects, ["Namespace org-acme"]);
@@ -133,12 +133,12 @@ fn a_namespace_goes_with_all_that_is_in_it() {
 #[test]
 fn what_is_not_there_is_named_and_a_namespace_is_taken_from_the_flag() {
     let secret = "{kind: Secret, apiVersion: v1, metadata: {name: db}}";
-    let after = change(secret, None).remove(&before()).unwrap();
+    let after = change(secret, None).remove(&before(), None).unwrap();
     assert_eq!((after.objects.len(), after.absent), (0, vec!["Secret default/db".to_owned()]));
-    let after = change(secret, Some("org-acme")).remove(&before()).unwrap();
+    let after = change(secret, Some("org-acme")).remove(&before(), None).unwrap();
     assert_eq!(after.objects, ["Secret org-acme/db"]);
     let other = "{kind: Role, apiVersion: example.com/v1, metadata: {name: reader, namespace: org-acme}}";
-    let after = change(other, None).remove(&before()).unwrap();
+    let after = change(other, None).remove(&before(), None).unwrap();
     assert_eq!(after.absent, ["Role org-acme/reader"], "a kind of the same name in another group");
 }
 
@@ -146,7 +146,7 @@ fn what_is_not_there_is_named_and_a_namespace_is_taken_from_the_flag() {
 fn the_cluster_that_changes_must_have_been_read() {
     let mut change = change(BINDING, Some("org-beta"));
     change.cluster = Some("wc1".to_owned());
-    let error = change.add(&before()).map(|_| ()).unwrap_err();
+    let error = change.add(&before(), None).map(|_| ()).unwrap_err();
     assert!(error.to_string().contains("loaded: harbour"), "{error}");
 }
 

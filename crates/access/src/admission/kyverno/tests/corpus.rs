@@ -1,6 +1,4 @@
-//! Policies of real installations, where `BAILEY_CORPORA` names the folder that has them as `mc/*.yaml`.
-
-use std::path::PathBuf;
+//! Policies of real installations, which are no part of the repository: see [`bailey_testkit::corpora`].
 
 use serde_json::{Value, json};
 
@@ -9,10 +7,7 @@ use crate::{PodSecurityLevel, admission::Admission};
 
 /// The cluster of a file, if there is one.
 fn cluster(file: &str) -> Option<Admission> {
-    let Some(folder) = std::env::var_os("BAILEY_CORPORA").map(PathBuf::from) else {
-        eprintln!("skipped: BAILEY_CORPORA names no folder with mc/{file}");
-        return None;
-    };
+    let folder = bailey_testkit::corpora("policies of real installations")?;
     let text = std::fs::read_to_string(folder.join("mc").join(file)).unwrap();
     let documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
     let items =
