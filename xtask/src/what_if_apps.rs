@@ -1,7 +1,7 @@
 //! `cargo xtask what-if-apps`: what real apps would reach if a customer installed them on a management cluster, as their
 //! vendors ship them, and with what Bailey grants of it.
 //!
-//! Pure: the cluster is a fixture, the apps are rendered manifests, both in the folder that `BAILEY_CORPORA` names.
+//! Pure: the cluster is a fixture, the apps are rendered manifests, both in the corpora.
 //! INVARIANT: with Bailey nobody of the customer is proven to reach a Secret that is not the customer's; a row that says
 //! otherwise is an error. What is only assumed is counted beside it.
 
@@ -36,7 +36,7 @@ const PLANTED: [[&str; 3]; 4] = [
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The folder of apps and fixtures; $BAILEY_CORPORA if absent.
+    /// The folder of apps and fixtures; if absent $BAILEY_CORPORA, else ../shared/corpora.
     #[arg(long, value_name = "DIR")]
     corpora: Option<PathBuf>,
     /// Only this app; repeatable.
@@ -46,7 +46,7 @@ pub struct Arguments {
 
 /// Prints a table in Markdown, and fails if an app reaches further than its customer with Bailey.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let folder = arguments.corpora.clone().or_else(|| std::env::var_os("BAILEY_CORPORA").map(PathBuf::from));
+    let folder = arguments.corpora.clone().or_else(|| bailey_testkit::corpora("what-if of real apps"));
     let folder = folder.context("name the folder of apps and fixtures with --corpora or BAILEY_CORPORA")?;
     let rows = rows(&folder, &arguments.apps)?;
     print!("{}", table(&rows));

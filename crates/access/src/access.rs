@@ -140,11 +140,17 @@ impl Access {
             what: gap.what.clone(),
             why: gap.why.clone(),
         };
-        self.snapshot.gaps.iter().map(entry).collect()
+        let limit = |(cluster, what): &(u16, &'static str)| GapEntry {
+            cluster: self.snapshot.clusters.get(usize::from(*cluster)).map(|facts| facts.name.clone()),
+            what: (*what).to_owned(),
+            why: "the cluster holds too many bindings to follow each of them".to_owned(),
+        };
+        let limits = self.graph.limits.iter().map(limit);
+        self.snapshot.gaps.iter().map(entry).chain(limits).collect()
     }
 
     fn is_complete(&self) -> bool {
-        self.snapshot.gaps.is_empty()
+        self.snapshot.gaps.is_empty() && self.graph.limits.is_empty()
     }
 
     fn cluster(&self, wanted: Option<&str>) -> Result<u16, QuestionError> {

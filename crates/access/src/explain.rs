@@ -72,7 +72,7 @@ impl<'a> Explainer<'a> {
             }
             via @ Via::Rule { template, .. } | via @ Via::Admitted { template, .. } => {
                 let mut held = Held::default();
-                self.take(from, via, edge.certainty, &mut held, steps);
+                self.take(from, via, &mut held, steps);
                 steps.push(self.template(template, from, edge, held));
             }
             Via::Joint(index) => {
@@ -80,7 +80,7 @@ impl<'a> Explainer<'a> {
                 let mut held = Held::default();
                 for input in &joint.inputs {
                     if let Some(via) = input.via {
-                        self.take(input.node, via, edge.certainty, &mut held, steps);
+                        self.take(input.node, via, &mut held, steps);
                     }
                 }
                 let first = joint.inputs.first().map_or(from, |input| input.node);
@@ -91,7 +91,7 @@ impl<'a> Explainer<'a> {
     }
 
     /// Notes what a rule says; that of an identity's own binding is told as a step.
-    fn take(&self, from: NodeId, via: Via, certainty: Certainty, held: &mut Held, steps: &mut Vec<Step>) {
+    fn take(&self, from: NodeId, via: Via, held: &mut Held, steps: &mut Vec<Step>) {
         let cluster = self.cluster_of(from);
         match via {
             Via::Rule { role, rule, .. } => {
@@ -113,7 +113,8 @@ impl<'a> Explainer<'a> {
                     rule: String::new(),
                     at,
                     guard: None,
-                    certainty,
+                    // That it is bound is read from the binding; what is assumed is what the right is worth.
+                    certainty: Certainty::Proven,
                 });
                 held.guard = held.guard.take().or_else(|| self.graph.notes.get(note as usize).cloned());
                 held.take(from, named, self.rule(cluster, role, rule));
@@ -211,7 +212,7 @@ impl<'a> Explainer<'a> {
             Node::Acting(identity) | Node::ActingFor { identity, .. } => {
                 self.fact(*cluster, &Fact::Identity(*identity))
             }
-            Node::Gained { role, scope, .. } => {
+            Node::Gained { role, scope } | Node::Passed { role, scope, .. } => {
                 format!("{} {}", self.role(*cluster, *role).0, self.scope(*cluster, *scope))
             }
         }

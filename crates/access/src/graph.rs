@@ -20,6 +20,8 @@ mod pass_on;
 mod reached;
 mod targets;
 
+use std::collections::BTreeSet;
+
 use indexmap::IndexSet;
 use rustc_hash::FxBuildHasher;
 
@@ -39,6 +41,14 @@ pub enum Node {
     Fact(Fact),
     /// A role that was gained on the way, so that any of one's identities may hold it.
     Gained {
+        /// Index into the cluster's roles.
+        role: u32,
+        /// Where it is held.
+        scope: Scope,
+    },
+    /// A role that an identity which holds it passed on to another: what the role is worth to each by itself is known of
+    /// the one who had it, so that only what must be held together with something else is new.
+    Passed {
         /// Index into the cluster's roles.
         role: u32,
         /// Where it is held.
@@ -155,6 +165,8 @@ pub struct Graph {
     pub notes: Vec<String>,
     /// What admission took away.
     pub blocked: Vec<Blocked>,
+    /// What was not followed since it would cost too much, by cluster.
+    pub limits: BTreeSet<(u16, &'static str)>,
     /// What was compiled of each cluster.
     pub clusters: Vec<ClusterState>,
 }

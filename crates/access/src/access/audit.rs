@@ -35,7 +35,7 @@ impl Access {
         }
         Audit {
             schema: answer::AUDIT_SCHEMA.to_owned(),
-            complete: self.snapshot.gaps.is_empty(),
+            complete: self.is_complete(),
             gaps: self.gaps(),
             clusters: self.cluster_entries(),
             summary,

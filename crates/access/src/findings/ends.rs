@@ -110,27 +110,20 @@ impl Counts {
 pub fn reached(access: &Access, start: &Start, ends: &[(u8, NodeId)]) -> (Vec<String>, usize, Vec<String>) {
     let counts = access.counts();
     let is_own = |whose: Whose| whose == start.whose && start.whose != Whose::UNKNOWN;
-    let mut texts = BTreeSet::new();
     let mut everywhere: BTreeSet<u16> = BTreeSet::new();
     let mut whole: BTreeSet<(u16, Symbol)> = BTreeSet::new();
     let mut single: BTreeSet<(u16, Symbol, Symbol)> = BTreeSet::new();
     for (_, end) in ends {
         let Some((cluster, Node::Fact(fact))) = access.graph.node(*end) else { continue };
-        let prefix = access.explainer().prefix(*cluster);
-        let name = |symbol: Symbol| access.snapshot.symbols.name(symbol);
         match fact {
             Fact::Everything(Scope::Cluster) | Fact::Secrets(Scope::Cluster) => {
-                texts.insert(format!("{prefix}*/*"));
                 everywhere.insert(*cluster);
             }
             Fact::Everything(Scope::Namespace(ns)) | Fact::Secrets(Scope::Namespace(ns)) => {
-                let is_new = whole.insert((*cluster, *ns));
-                texts.extend(is_new.then(|| format!("{prefix}{}/*", name(*ns))));
+                whole.insert((*cluster, *ns));
             }
             Fact::Secret { namespace, name: own } => {
-                let is_new =
-                    !whole.contains(&(*cluster, *namespace)) && single.insert((*cluster, *namespace, *own));
-                texts.extend(is_new.then(|| format!("{prefix}{}/{}", name(*namespace), name(*own))));
+                single.insert((*cluster, *namespace, *own));
             }
             _ => {}
         }
@@ -139,6 +132,16 @@ pub fn reached(access: &Access, start: &Start, ends: &[(u8, NodeId)]) -> (Vec<St
     single.retain(|(cluster, namespace, _)| {
         !everywhere.contains(cluster) && !whole.contains(&(*cluster, *namespace))
     });
+    let name = |symbol: Symbol| access.snapshot.symbols.name(symbol);
+    let text = |cluster: u16, namespace: &str, own: &str| {
+        format!("{}{namespace}/{own}", access.explainer().prefix(cluster))
+    };
+    let texts = everywhere.iter().map(|cluster| text(*cluster, "*", "*"));
+    let texts = texts.chain(whole.iter().map(|(cluster, namespace)| text(*cluster, name(*namespace), "*")));
+    let texts = texts
+        .chain(single.iter().map(|(cluster, namespace, own)| text(*cluster, name(*namespace), name(*own))));
+    let mut texts: Vec<String> = texts.collect();
+    texts.sort();
     let owner = |cluster: u16, namespace: Symbol| access.owners.of_namespace(cluster, namespace);
     whole.retain(|(cluster, namespace)| !is_own(owner(*cluster, *namespace)));
     single.retain(|(cluster, namespace, _)| !is_own(owner(*cluster, *namespace)));
@@ -155,7 +158,6 @@ pub fn reached(access: &Access, start: &Start, ends: &[(u8, NodeId)]) -> (Vec<St
         .map(|(cluster, namespace)| owner(cluster, namespace))
         .chain(in_all.iter().map(|(whose, _)| *whose))
         .collect();
-    let mut texts: Vec<String> = texts.into_iter().collect();
     if texts.len() > NAMES_MAX {
         let more = texts.len() - NAMES_MAX;
         texts.truncate(NAMES_MAX);

@@ -65,6 +65,7 @@ pub fn build(snapshot: &mut Snapshot) -> (Graph, Closure, Closure) {
         joints: made.joints,
         notes: made.notes,
         blocked: made.blocked,
+        limits: made.limits,
         clusters: states,
     };
     (graph, proven, all)
@@ -100,6 +101,10 @@ type Existing = FxHashMap<(ExistingObject, Scope), Option<Certainty>>;
 /// Group, plural and name of an object, any name if none.
 type ExistingObject = (Symbol, Symbol, Option<Symbol>);
 
+/// In clusters with more bindings, some rare ways are not followed: the pairs of who acts and who holds grow with the
+/// square.
+const BINDINGS_MAX: usize = 2_000;
+
 /// What was made so far, of all clusters.
 #[derive(Debug, Default)]
 pub struct Made {
@@ -113,6 +118,7 @@ pub struct Made {
     pub joints: Vec<super::Joint>,
     pub notes: Vec<String>,
     pub blocked: Vec<super::Blocked>,
+    pub limits: std::collections::BTreeSet<(u16, &'static str)>,
 }
 
 /// The graph while it is made, with one builder for each cluster.
@@ -335,6 +341,16 @@ impl<'a> Builder<'a> {
         {
             edges.push(Edge { to, via, certainty });
         }
+    }
+
+    /// Notes that something is not followed.
+    pub fn limit(&mut self, what: &'static str) {
+        self.made.limits.insert((self.cluster, what));
+    }
+
+    /// Whether the cluster is too large to look at each pair of who acts and who holds.
+    pub fn is_large(&self) -> bool {
+        self.facts.bindings.len() > BINDINGS_MAX
     }
 
     pub fn template(&self, index: u32) -> Option<&'a Template> {

@@ -10,7 +10,6 @@ use super::{
     Node, NodeId, Via,
     build::Builder,
     matches::{Existing, Match, rule_matches},
-    pass_on::BINDINGS_MAX,
 };
 use crate::{
     Certainty, Identity, Named, Need, RuleFact, Scope, SubjectKind, Symbol, Template, rbac::binding_scope,
@@ -28,9 +27,6 @@ impl Builder<'_> {
     /// The edges from an identity to those that it acts as for certain requests.
     pub fn constrained(&mut self, id: NodeId, identity: Identity) {
         let Some(group) = self.symbols.find(GROUP) else { return };
-        if self.facts.bindings.len() > BINDINGS_MAX {
-            return;
-        }
         if !self.roles_of(identity).iter().any(|(role, _)| self.matches(*role).constrained) {
             return;
         }
@@ -46,6 +42,10 @@ impl Builder<'_> {
                 .filter_map(|(rule, _, _, scope)| Some((self.allowed_on(rule, mode)?, *scope)))
                 .collect();
             if on.is_empty() {
+                continue;
+            }
+            if self.is_large() {
+                self.limit("constrained impersonation");
                 continue;
             }
             for as_whom in self.candidates_of(&whom, mode) {

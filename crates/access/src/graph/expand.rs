@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{Node, NodeId, Via, build::Builder};
+use super::{Node, NodeId, Via, build::Builder, matches::Rights};
 use crate::{Certainty, Fact, Gift, Identity, Need, Place, Power, Scope, SubjectKind, Symbol};
 
 impl Builder<'_> {
@@ -15,7 +15,8 @@ impl Builder<'_> {
                     self.give(id, template, Scope::Cluster, None);
                 }
             }
-            Node::Gained { role, scope, .. } => self.expand_gained(id, role, scope),
+            Node::Gained { role, scope } => self.expand_gained(id, role, scope, Rights::Own),
+            Node::Passed { role, scope, .. } => self.expand_gained(id, role, scope, Rights::Personal),
             Node::Acting(identity) => self.expand_identity(id, identity, true),
             Node::ActingAsAnyUser => self.expand_any_user(id, true),
             // Its edges are made with it.

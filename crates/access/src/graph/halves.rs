@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Node, NodeId, Via, build::Builder, by_name::is_by_name};
+use super::{Node, NodeId, Via, build::Builder, by_name::is_by_name, matches::Rights};
 use crate::{Certainty, Fact, Gift, Identity, Need, Place, Power, Scope, Symbol, Target, Template};
 
 const WORDS: usize = 4;
@@ -280,10 +280,13 @@ impl Builder<'_> {
             Node::Fact(Fact::Role { namespace, name, scope }) => {
                 let role = self.state.rbac.roles.find((namespace, name));
                 if let Some(role) = role.and_then(|role| u32::try_from(role).ok()) {
-                    self.role_entries(role, scope, Hold::Shared, None, say);
+                    self.role_entries(role, scope, (Rights::Shared, None), say);
                 }
             }
-            Node::Gained { role, scope, used } => self.role_entries(role, scope, Hold::Free, used, say),
+            Node::Gained { role, scope } => self.role_entries(role, scope, (Rights::Own, None), say),
+            Node::Passed { role, scope, used } => {
+                self.role_entries(role, scope, (Rights::Personal, used), say);
+            }
             Node::Impersonates => {
                 let halves = self.halves.any_impersonation.iter();
                 halves.for_each(|half| say(plain(*half, Scope::Cluster, Hold::Free)));
@@ -324,18 +327,19 @@ impl Builder<'_> {
         }
     }
 
-    /// `used`: a name under which no binding can be made any more.
+    /// Says the halves of a role, as far as they are such rights. `used`: a name under which no binding can be made any
+    /// more.
     fn role_entries(
         &mut self,
         role: u32,
         scope: Scope,
-        hold: Hold,
-        used: Option<Symbol>,
+        (rights, used): (Rights, Option<Symbol>),
         say: &mut dyn FnMut(Entry),
     ) {
+        let hold = if rights == Rights::Shared { Hold::Shared } else { Hold::Free };
         for (half, found) in &self.matches(role).halves {
             let half = *half;
-            if self.is_own(found.template, found.need) != (hold == Hold::Free) {
+            if !self.is_among(found, rights) {
                 continue;
             }
             let by_name = used.is_some() && found.name == used;

@@ -22,6 +22,17 @@ pub struct Match {
     pub exists: Existing,
 }
 
+/// Kinds of rights, by whether it matters who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rights {
+    /// Those that are worth the same to everybody.
+    Shared,
+    /// All others.
+    Own,
+    /// Of the others those that must be held together with something else, whatever admission says.
+    Personal,
+}
+
 /// What the rules of a role meet, by what it is asked for.
 #[derive(Debug, Default)]
 pub struct RoleMatches {
@@ -107,29 +118,29 @@ impl Builder<'_> {
     pub fn expand_role(&mut self, id: NodeId, namespace: Option<Symbol>, name: Symbol, scope: Scope) {
         let Some(role) = self.state.rbac.roles.find((namespace, name)) else { return };
         let role = u32::try_from(role).unwrap_or(u32::MAX);
-        self.role_edges(id, role, scope, false);
+        self.role_edges(id, role, scope, Rights::Shared);
     }
 
     /// A role that was gained on the way, for whomever of its identities one likes: the role, and what is decided by who
     /// asks. What admission might refuse is assumed.
-    pub fn expand_gained(&mut self, id: NodeId, role: u32, scope: Scope) {
+    pub fn expand_gained(&mut self, id: NodeId, role: u32, scope: Scope, rights: Rights) {
         let Some(resolved) = self.role(role) else { return };
         let (namespace, name) = resolved.key;
         let to = self.fact(Fact::Role { namespace, name, scope });
         self.edge(id, to, Via::Narrow);
-        self.role_edges(id, role, scope, true);
+        self.role_edges(id, role, scope, rights);
     }
 
     pub fn role(&self, role: u32) -> Option<&ResolvedRole> {
         usize::try_from(role).ok().and_then(|role| self.state.rbac.roles.all().get(role))
     }
 
-    /// `own`: the edges of rights whose worth depends on who asks; else only the others.
-    fn role_edges(&mut self, id: NodeId, role: u32, scope: Scope, own: bool) {
+    /// The edges of those rights of a role that are all a template needs.
+    fn role_edges(&mut self, id: NodeId, role: u32, scope: Scope, rights: Rights) {
         let Some(resolved) = self.role(role) else { return };
         // In a namespace each right counts by itself, since admission may refuse some of them.
         let everything = resolved.rules.iter().position(is_everything).filter(|_| scope == Scope::Cluster);
-        if let (Some(rule), false) = (everything, own) {
+        if let (Some(rule), Rights::Shared) = (everything, rights) {
             let to = self.fact(Fact::Everything(scope));
             let rule = u16::try_from(rule).unwrap_or(u16::MAX);
             self.edge(id, to, Via::Rule { template: u32::MAX, role, rule });
@@ -139,11 +150,9 @@ impl Builder<'_> {
         let mut done: FxHashMap<NodeId, Certainty> = FxHashMap::default();
         for found in &self.matches(role).single {
             let said = self.template(found.template);
-            let Some(said) = said.filter(|_| self.is_own(found.template, found.need) == own) else {
-                continue;
-            };
+            let Some(said) = said.filter(|_| self.is_among(found, rights)) else { continue };
             let Some((at, sure)) = self.need_at(found, scope) else { continue };
-            let asked = own && self.is_asked(found.template);
+            let asked = rights != Rights::Shared && self.is_asked(found.template);
             let sure = if asked { Certainty::Assumed } else { sure.max(said.certainty) };
             let via = Via::Rule { template: found.template, role, rule: found.rule };
             for (to, certainty) in self.gifts(found.template, at, found.name) {
@@ -163,6 +172,15 @@ impl Builder<'_> {
     /// Whether admission may refuse a right that a template needs.
     pub fn is_asked(&self, template: u32) -> bool {
         self.asked.get(template as usize) == Some(&true)
+    }
+
+    /// Whether a right is of a kind.
+    pub fn is_among(&self, found: &Match, rights: Rights) -> bool {
+        match rights {
+            Rights::Shared => !self.is_own(found.template, found.need),
+            Rights::Own => self.is_own(found.template, found.need),
+            Rights::Personal => self.is_personal(found.template, found.need),
+        }
     }
 
     /// Whether it depends on who asks what a right is worth, so that it is no matter of the role alone.

@@ -253,7 +253,7 @@ impl Builder<'_> {
     pub fn is_known(&self, gives: NodeId) -> bool {
         let scope = match self.made.nodes.get_index(gives as usize) {
             Some((_, Node::Fact(fact))) => crate::Power::of(fact).map(|(_, scope)| scope),
-            Some((_, Node::Gained { scope, .. })) => Some(*scope),
+            Some((_, Node::Gained { scope, .. } | Node::Passed { scope, .. })) => Some(*scope),
             _ => None,
         };
         self.was_reached(gives) || scope.is_some_and(|scope| self.is_reached(Fact::Everything(scope)))

@@ -12,9 +12,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{Input, Node, NodeId, Via, build::Builder, matches::is_everything, meet::Meeting};
 use crate::{Certainty, Fact, Identity, Scope, Symbol, Target, rbac::binding_scope};
 
-/// In clusters with more bindings, rules that are written into roles of others are not followed, and neither is
-/// constrained impersonation: the pairs of who acts and who holds grow with the square.
-pub const BINDINGS_MAX: usize = 2_000;
+/// What is not followed in large clusters, or beyond a number.
+const WRITING: &str = "rules that somebody who is impersonated writes into roles of others";
 /// How many such roles are followed from one node.
 const WRITTEN_MAX: usize = 64;
 
@@ -58,7 +57,7 @@ impl Builder<'_> {
         }
         // Whoever is the identity itself, and is not only impersonated, uses what it holds as that one.
         let acting = matches!(self.made.nodes.get_index(id as usize), Some((_, Node::Acting(_))));
-        if acting && self.facts.bindings.len() <= BINDINGS_MAX {
+        if acting {
             self.note_writer(id, &held, &worthwhile);
         }
         let mut given: Vec<(Held, Option<Symbol>, u32)> = Vec::new();
@@ -90,7 +89,7 @@ impl Builder<'_> {
         // What is given without using a name up comes first.
         given.dedup_by(|(held, ..), (before, used, _)| held == before && used.is_none());
         for ((role, scope), used, template) in given {
-            let to = self.node(Node::Gained { role, scope, used });
+            let to = self.node(Node::Passed { role, scope, used });
             let certainty = if self.is_asked(template) { Certainty::Assumed } else { Certainty::Proven };
             self.edge_of(id, to, Via::Plain("pass-on"), certainty);
         }
@@ -105,7 +104,9 @@ impl Builder<'_> {
                 }
             }
         }
-        if !writes.is_empty() {
+        if !writes.is_empty() && self.is_large() {
+            self.limit(WRITING);
+        } else if !writes.is_empty() {
             self.writers.insert(node, Rc::new(Writer { writes, holds: worthwhile.to_vec() }));
         }
     }
@@ -126,7 +127,7 @@ impl Builder<'_> {
                 let certainty = if self.is_asked(template) { Certainty::Assumed } else { Certainty::Proven };
                 let fresh = writer.holds.iter().filter(|held| done.insert((target, scope, name, **held)));
                 let fresh: Vec<Held> = fresh.copied().collect();
-                if left == 0 || fresh.is_empty() || certainty > meeting.least {
+                if fresh.is_empty() || certainty > meeting.least {
                     continue;
                 }
                 // By where it is held and where it is, one role of each.
@@ -136,8 +137,10 @@ impl Builder<'_> {
                 for ((at, place), role) in written {
                     let here = |of: Scope| of == Scope::Cluster || of == place;
                     for &(held, _) in fresh.iter().filter(|(_, of)| here(*of)) {
-                        let gives = self.node(Node::Gained { role: held, scope: at, used: None });
-                        if left > 0 && !self.is_known(gives) {
+                        let gives = self.node(Node::Passed { role: held, scope: at, used: None });
+                        if left == 0 {
+                            self.limit(WRITING);
+                        } else if !self.is_known(gives) {
                             left -= 1;
                             let inputs = [node, role].map(|node| Input { node, via: None }).to_vec();
                             self.joint(template, inputs, gives, meeting);

@@ -184,9 +184,7 @@ impl Builder<'_> {
 
     pub fn gained(&mut self, key: RoleKey, scope: Scope) -> Gifts {
         let role = self.state.rbac.roles.find(key).and_then(|role| u32::try_from(role).ok());
-        role.map(|role| (self.node(Node::Gained { role, scope, used: None }), Certainty::Proven))
-            .into_iter()
-            .collect()
+        role.map(|role| (self.node(Node::Gained { role, scope }), Certainty::Proven)).into_iter().collect()
     }
 
     fn roles_in(&mut self, scope: Scope) -> Gifts {

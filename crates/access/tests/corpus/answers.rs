@@ -2,7 +2,6 @@
 //! it these tests pass and say so.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 use bailey_access::answer::{Finding, SecretEntry, Severity, Verdict};
 use bailey_access::{Access, Certainty, Loader, Preset, Snapshot, Subjects};
@@ -55,19 +54,16 @@ const PLANTED: [Planted; 4] = [
 
 /// Why a finding of high severity that is only assumed is none of the planted ones: the way is there, and what closes it
 /// on a real platform is not in the fixture.
-const ASSUMED: [(&str, &str); 2] = [
+const ASSUMED: [(&str, &str); 3] = [
+    ("app-in-cluster", "what the catalogs offer and the checks of app-operator were not looked at"),
     ("app-kubeconfig", "the checks of app-operator on references to other namespaces were not looked at"),
     ("write-cronjob", "the default of the API server is not known"),
 ];
 
-/// The objects of the fixture, if `BAILEY_CORPORA` names the folder that holds it.
+/// The objects of the fixture, if there are corpora.
 fn objects() -> Option<Vec<Value>> {
-    let folder = std::env::var_os("BAILEY_CORPORA").map(PathBuf::from);
-    let file = folder.map(|folder| folder.join("mc/mc-two-tenants-known.yaml")).filter(|file| file.exists());
-    let Some(file) = file else {
-        eprintln!("skipped: BAILEY_CORPORA names no folder with mc/mc-two-tenants-known.yaml");
-        return None;
-    };
+    let folder = bailey_testkit::corpora("answers about two tenants with planted leaks")?;
+    let file = folder.join("mc/mc-two-tenants-known.yaml");
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! { max_nodes: 10_000_000, max_events: 100_000_000 },
     };

@@ -7,6 +7,7 @@ use std::path::Path;
 use bailey_testkit::{Access, ControlPlane, Options};
 use serde_json::{Value, json};
 
+use crate::operator::until;
 use crate::secrecy::{self, Markers, RIGHTS, TENANTS};
 
 /// Logs answers to whoever is not a part of the control plane.
@@ -144,13 +145,23 @@ impl Place {
         (code, value.unwrap_or_else(|error| panic!("{line}: {error}\n{stdout}\n{stderr}")))
     }
 
-    /// What the API server sent since it was last asked, as its log has it.
+    /// What the API server sent since it was last asked, as its log has it. An answer is logged a moment after it was
+    /// sent, so the log is whole when it tells of a request that was made after all others.
     fn sent(&self) -> Vec<Value> {
-        // An answer is logged when it is sent, which may be a moment after it came.
-        std::thread::sleep(std::time::Duration::from_millis(500));
-        let log = std::fs::read_to_string(self.path().join("api.log")).unwrap();
-        let new = &log[self.looked_at.replace(log.len())..];
-        new.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+        let from = self.looked_at.get();
+        let last = format!("last-after-{from}");
+        let access = self.plane.user("last", &[]).unwrap();
+        let request = ["get", "namespace", &last];
+        let ask = access.kubectl(&request, None);
+        tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(ask)).unwrap();
+        let log = until("request of our own in the API server's log", || {
+            let log = std::fs::read_to_string(self.path().join("api.log")).ok()?;
+            let end = log.rfind('\n')? + 1;
+            log[from..end].contains(&last).then(|| log[..end].to_owned())
+        });
+        self.looked_at.set(log.len());
+        let events = log[from..].lines().filter(|line| !line.contains(&last));
+        events.map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// Which markers are in what was sent about Secrets.

@@ -18,7 +18,7 @@ fn admin(replica: &Process) -> String {
     })
 }
 
-fn until<T>(what: &str, mut seen: impl FnMut() -> Option<T>) -> T {
+pub fn until<T>(what: &str, mut seen: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         if let Some(found) = seen() {

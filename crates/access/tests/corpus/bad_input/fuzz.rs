@@ -1,6 +1,5 @@
 //! Any bytes, damaged real documents, and any rules: nothing panics, and rules match as they are defined.
 
-use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use bailey_access::rbac::{Request, rule_allows};
@@ -11,17 +10,12 @@ use proptest::sample::{Index, select};
 
 use super::{audit, good, read};
 
-/// Documents to damage: small ones, and real ones where `BAILEY_CORPORA` names a folder of them.
+/// Documents to damage: small ones, and real ones where there are corpora.
 static DOCUMENTS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let mut documents = vec![good().into_bytes()];
-    let Some(folder) = std::env::var_os("BAILEY_CORPORA").map(|folder| PathBuf::from(folder).join("apps"))
-    else {
-        eprintln!(
-            "BAILEY_CORPORA names no folder with apps/*/manifests.yaml: only small documents are damaged"
-        );
-        return documents;
-    };
-    let mut folders: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let Some(folder) = bailey_testkit::corpora("damage to manifests of real apps") else { return documents };
+    let mut folders: Vec<_> =
+        std::fs::read_dir(folder.join("apps")).unwrap().map(|entry| entry.unwrap().path()).collect();
     folders.sort();
     for file in folders.into_iter().map(|folder| folder.join("manifests.yaml")) {
         let Ok(text) = std::fs::read_to_string(file) else { continue };

@@ -1,7 +1,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use bailey_access::{Access, Customers, Loader, Snapshot};
+
 use super::*;
+use crate::bench::access::check;
 
 fn small(folder: &Path, seed: u64) -> Generated {
     let options = Options { size: Size::S, seed, layout: Layout::Compact, gzip: false };
@@ -118,4 +121,30 @@ fn a_chart_to_ask_about_has_thirty_objects() {
     let documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
     assert_eq!(documents.len(), 30);
     assert!(documents.iter().all(|document| document["kind"].is_string()));
+}
+
+/// Hundreds of roles, bindings and operators at once are more than a case by hand has.
+#[test]
+fn the_analyser_answers_for_every_planted_subject_among_hundreds_of_bindings() {
+    let folder = tempfile::tempdir().unwrap();
+    let generated = small(folder.path(), 1);
+    let mut snapshot = Snapshot::default();
+    let mut loader = Loader::new(&mut snapshot, Some("mc"));
+    for (plural, ..) in &generated.lists {
+        let file = generated.dump.join(format!("{plural}.json"));
+        loader.source(&file.display().to_string());
+        loader.load(fs::File::open(file).unwrap()).unwrap();
+    }
+    loader.finish();
+    let access = Access::new(snapshot, Customers::default());
+    let answers = check::answers(&generated.answers).unwrap();
+    assert!(answers.len() >= 25, "{}", answers.len());
+    let mut readers = check::Readers::new();
+    for answer in &answers {
+        let reach = access.reach(&answer.subject.parse().unwrap()).unwrap();
+        check::add_reach(&mut readers, &answer.subject, &serde_json::to_vec(&reach).unwrap()).unwrap();
+    }
+    let score = check::judge(&answers, &readers, &check::secrets_asked(&generated.dump).unwrap());
+    assert_eq!(score.wrong, Vec::<String>::new());
+    assert_eq!((score.assumed, score.right()), (0, score.claims()));
 }
