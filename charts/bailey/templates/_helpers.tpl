@@ -16,17 +16,27 @@ without a version stamp says 0.0 or 1.20, and those pass. */}}
 {{- end -}}
 {{- end -}}
 
+{{/* Labels take a dict: root, and component (a role of the binary). */}}
 {{- define "bailey.selectorLabels" -}}
 app.kubernetes.io/name: bailey
-app.kubernetes.io/component: operator
+app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
 {{- define "bailey.labels" -}}
 {{ include "bailey.selectorLabels" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{/* The roles that run, as JSON: name to its own values. */}}
+{{- define "bailey.components" -}}
+{{- $components := dict "operator" (dict "replicas" .Values.replicas "resources" .Values.resources) -}}
+{{- if .Values.auditor.enabled -}}
+{{- $_ := set $components "auditor" (dict "replicas" .Values.auditor.replicas "resources" .Values.auditor.resources) -}}
+{{- end -}}
+{{- $components | toJson -}}
 {{- end -}}
 
 {{- define "bailey.image" -}}

@@ -1,8 +1,11 @@
 //! The whole analysis of a snapshot, and the questions that it answers.
 
 mod audit;
+mod isolation;
 mod what_if;
 mod why;
+
+pub use isolation::Isolation;
 
 use std::sync::OnceLock;
 

@@ -30,7 +30,7 @@ mod shared;
 mod symbols;
 
 pub use about::ABOUT_KIND;
-pub use access::{Access, Subjects};
+pub use access::{Access, Isolation, Subjects};
 pub use admission::{Admission, Authorizer, Check, Decision, PodSecurity, PodSecurityLevel, Requester};
 pub use authorize::ClusterAuthorizer;
 pub use clause::{

@@ -10,6 +10,9 @@ pub const RECONCILING: &str = "Reconciling";
 pub const STALLED: &str = "Stalled";
 /// The condition of a Tenant that says nobody of it holds more than Bailey grants.
 pub const BOUNDED: &str = "Bounded";
+/// The condition of a Tenant that says each of its Secrets is reached by nobody else, and none of others by it. Written
+/// by the auditor; unknown where not everything could be read.
+pub const ISOLATED: &str = "Isolated";
 
 /// The finite list of reasons that conditions and Events carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -36,6 +39,14 @@ pub enum Reason {
     PartlyRefused,
     /// The requested role does not exist or cannot be read.
     RoleNotFound,
+    /// Each Secret of the tenant is reached by it and the platform alone, and it reaches none of others.
+    ExactlyOneCustomer,
+    /// Others reach a Secret of the tenant.
+    SharedSecrets,
+    /// The tenant reaches Secrets of others or of the platform.
+    ReachesOthers,
+    /// Not everything could be read that the answer needs.
+    Incomplete,
 }
 
 impl Reason {
@@ -53,6 +64,10 @@ impl Reason {
             Self::Granted => "Granted",
             Self::PartlyRefused => "PartlyRefused",
             Self::RoleNotFound => "RoleNotFound",
+            Self::ExactlyOneCustomer => "ExactlyOneCustomer",
+            Self::SharedSecrets => "SharedSecrets",
+            Self::ReachesOthers => "ReachesOthers",
+            Self::Incomplete => "Incomplete",
         }
     }
 }
@@ -62,8 +77,8 @@ impl Reason {
 pub struct ConditionState {
     /// The type, such as [`READY`].
     pub kind: &'static str,
-    /// Whether it holds.
-    pub holds: bool,
+    /// Whether it holds; none if nobody can know.
+    pub holds: Option<bool>,
     /// Why.
     pub reason: Reason,
     /// Text for people, with the way out where there is one.
@@ -82,7 +97,11 @@ pub fn merge_conditions(
     wanted
         .iter()
         .map(|state| {
-            let status = if state.holds { "True" } else { "False" };
+            let status = match state.holds {
+                Some(true) => "True",
+                Some(false) => "False",
+                None => "Unknown",
+            };
             let since = old.iter().find(|c| c.type_ == state.kind && c.status == status);
             Condition {
                 type_: state.kind.to_owned(),

@@ -32,6 +32,8 @@ pub const VERSION: &str = "v1alpha1";
 pub const OPERATOR_NAMESPACE: &str = "bailey-system";
 /// The ServiceAccount of the operator, in [`OPERATOR_NAMESPACE`].
 pub const OPERATOR_ACCOUNT: &str = "bailey-operator";
+/// The ServiceAccount of the auditor, in [`OPERATOR_NAMESPACE`].
+pub const AUDITOR_ACCOUNT: &str = "bailey-auditor";
 /// The name of the one [`Installation`] and the one [`Boundary`].
 pub const INSTALLATION_NAME: &str = "installation";
 /// The label that says which tenant a namespace or object belongs to.

@@ -24,6 +24,7 @@ use crate::{ApiGroup, CrdName, NamespaceName, ServiceAccountRef};
     printcolumn(name = "Namespaces", type_ = "integer", json_path = ".status.namespaceCount"),
     printcolumn(name = "Requests", type_ = "integer", json_path = ".status.requests"),
     printcolumn(name = "Bounded", type_ = "string", json_path = ".status.conditions[?(@.type==\"Bounded\")].status"),
+    printcolumn(name = "Isolated", type_ = "string", json_path = ".status.conditions[?(@.type==\"Isolated\")].status"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
@@ -176,7 +177,7 @@ pub struct TenantStatus {
     /// The generation of the spec that this status is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// `Ready`, `Bounded`, and `Reconciling` or `Stalled` while true.
+    /// `Ready`, `Bounded`, `Isolated` where the auditor runs, and `Reconciling` or `Stalled` while true.
     #[serde(default)]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
@@ -189,4 +190,23 @@ pub struct TenantStatus {
     /// The number of its AccessRequests.
     #[serde(default)]
     pub requests: i64,
+    /// Who reaches its Secrets, and which it reaches; written by the auditor where one runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secrets: Option<TenantSecrets>,
+}
+
+/// The Secrets of a tenant by who reaches them, directly or by any detour.
+#[derive(Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TenantSecrets {
+    /// Secrets in its namespaces.
+    pub total: i64,
+    /// Those that provably nobody but it and the platform reaches.
+    pub exactly_one: i64,
+    /// Those that others provably reach, too.
+    pub shared: i64,
+    /// Those of which that is not sure.
+    pub unknown: i64,
+    /// Secrets of the platform and of others that somebody of it provably reaches.
+    pub others: i64,
 }

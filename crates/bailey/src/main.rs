@@ -2,8 +2,11 @@
 
 use std::process::ExitCode;
 
-use bailey_cli::{Command, Exit, Global, OperatorArguments};
-use bailey_process::telemetry::{self, LogFormat};
+use bailey_cli::{Command, Exit, Global, RoleArguments};
+use bailey_process::{
+    tasks::BoxError,
+    telemetry::{self, LogFormat},
+};
 
 fn main() -> ExitCode {
     let cli = match bailey_cli::parse() {
@@ -13,8 +16,8 @@ fn main() -> ExitCode {
     bailey_process::crypto::install();
     let mut builder = match &cli.command {
         Command::Verb(_) => tokio::runtime::Builder::new_multi_thread(),
-        // The operator waits for the API server most of the time; one thread keeps its memory in one heap.
-        Command::Operator(_) => tokio::runtime::Builder::new_current_thread(),
+        // A role waits for the API server most of the time; one thread keeps its memory in one heap.
+        Command::Operator(_) | Command::Auditor(_) => tokio::runtime::Builder::new_current_thread(),
     };
     let runtime = match builder.enable_all().build() {
         Ok(runtime) => runtime,
@@ -25,12 +28,38 @@ fn main() -> ExitCode {
     };
     let exit = match &cli.command {
         Command::Verb(verb) => runtime.block_on(bailey_cli::run(&cli.global, verb)),
-        Command::Operator(arguments) => runtime.block_on(operator(&cli.global, arguments)),
+        Command::Operator(arguments) => runtime.block_on(role(&cli.global, arguments, async |client| {
+            bailey_operator::run(operator(arguments), client).await.map_err(Into::into)
+        })),
+        Command::Auditor(arguments) => runtime.block_on(role(&cli.global, arguments, async |client| {
+            bailey_auditor::run(auditor(arguments), client).await.map_err(Into::into)
+        })),
     };
     ExitCode::from(exit.code())
 }
 
-async fn operator(global: &Global, arguments: &OperatorArguments) -> Exit {
+fn operator(arguments: &RoleArguments) -> bailey_operator::Options {
+    bailey_operator::Options {
+        admin: arguments.admin,
+        leader_elect: arguments.leader_elect,
+        identity: arguments.identity.clone(),
+    }
+}
+
+fn auditor(arguments: &RoleArguments) -> bailey_auditor::Options {
+    bailey_auditor::Options {
+        admin: arguments.admin,
+        leader_elect: arguments.leader_elect,
+        identity: arguments.identity.clone(),
+    }
+}
+
+/// Runs a role until it ends.
+async fn role(
+    global: &Global,
+    arguments: &RoleArguments,
+    run: impl AsyncFnOnce(kube::Client) -> Result<(), BoxError>,
+) -> Exit {
     let format = if arguments.log_json { LogFormat::Json } else { LogFormat::Text };
     if let Err(error) = telemetry::init(format, None) {
         eprintln!("error: {}", telemetry::report(&error));
@@ -40,15 +69,10 @@ async fn operator(global: &Global, arguments: &OperatorArguments) -> Exit {
         Ok(client) => client,
         Err(error) => return bailey_cli::fail(&error),
     };
-    let options = bailey_operator::Options {
-        admin: arguments.admin,
-        leader_elect: arguments.leader_elect,
-        identity: arguments.identity.clone(),
-    };
-    match bailey_operator::run(options, client).await {
+    match run(client).await {
         Ok(()) => Exit::Clean,
         Err(error) => {
-            eprintln!("error: {}", telemetry::report(&error));
+            eprintln!("error: {}", telemetry::report(error.as_ref()));
             Exit::Internal
         }
     }

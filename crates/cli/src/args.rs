@@ -62,7 +62,9 @@ pub enum Command {
     #[command(flatten)]
     Verb(Verb),
     /// Runs the operator: Installation and Tenants to native objects.
-    Operator(OperatorArguments),
+    Operator(RoleArguments),
+    /// Runs the auditor: keeps the answer who reaches which Secret, as metrics and in the status of each Tenant.
+    Auditor(RoleArguments),
 }
 
 /// What people use.
@@ -128,9 +130,9 @@ pub enum Verb {
     Version,
 }
 
-/// How the operator runs.
+/// How a role runs.
 #[derive(Debug, Clone, Args)]
-pub struct OperatorArguments {
+pub struct RoleArguments {
     /// The address of the admin port: metrics and probes.
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
     pub admin: SocketAddr,
@@ -298,14 +300,17 @@ pub struct TargetArguments {
 }
 
 /// What to install.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct InstallArguments {
-    /// The image of the operator.
+    /// The image of Bailey.
     #[arg(long, value_name = "IMAGE")]
     pub image: Option<String>,
-    /// The number of replicas.
+    /// The number of replicas of the operator.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub replicas: Option<u16>,
+    /// Leaves out the auditor, which may list everything; then Tenants do not say whether they are isolated.
+    #[arg(long)]
+    pub without_auditor: bool,
 }
 
 /// The forms that a verb has.

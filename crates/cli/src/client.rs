@@ -1,5 +1,6 @@
-//! From the flags to a client of one cluster.
+//! From the flags to a client of one cluster, and how far reading it is.
 
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
@@ -46,4 +47,20 @@ fn unusable(global: &Global, source: impl std::error::Error) -> CliError {
     // The parser quotes the lines around a mistake, which may hold a credential.
     let message = report(&source).lines().next().unwrap_or_default().to_owned();
     CliError::Kubeconfig { place, source: message.into() }
+}
+
+/// Shows how much of the cluster was read, where standard error is a terminal.
+pub fn progress() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("reading the cluster {pos}/{len} {msg}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// Shows how far it is.
+pub fn advance(bar: &ProgressBar, done: usize, all: usize, what: &str) {
+    bar.set_length(u64::try_from(all).unwrap_or(u64::MAX));
+    bar.set_message(what.to_owned());
+    bar.set_position(u64::try_from(done).unwrap_or(u64::MAX));
 }

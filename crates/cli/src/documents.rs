@@ -91,6 +91,6 @@ mod tests {
             .filter(|sub| sub.get_after_help().is_none())
             .map(|sub| sub.get_name().to_owned())
             .collect();
-        assert_eq!(silent, ["version", "operator"]);
+        assert_eq!(silent, ["version", "operator", "auditor"]);
     }
 }

@@ -28,22 +28,45 @@ pub fn manifests(arguments: &InstallArguments) -> Result<String, CliError> {
         "---\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: {OPERATOR_NAMESPACE}\n  labels:\n    pod-security.kubernetes.io/enforce: restricted\n"
     );
     let mut chart = String::new();
-    for line in CHART.lines() {
-        chart.push_str(&substituted(line, arguments));
-        chart.push('\n');
+    // Each document begins with its line of dashes.
+    let documents = CHART.trim_start_matches("---\n").split("\n---\n");
+    for document in documents {
+        let is_auditor = document.contains("\n    app.kubernetes.io/component: auditor\n");
+        if is_auditor && arguments.without_auditor {
+            continue;
+        }
+        chart.push_str("---\n");
+        for line in document.lines() {
+            let line = if is_auditor { with_image(line, arguments) } else { substituted(line, arguments) };
+            chart.push_str(&line);
+            chart.push('\n');
+        }
     }
     Ok(format!("{namespace}{}{chart}", crds()?))
 }
 
 /// A line of the chart with the image and the replicas that were asked for.
 fn substituted(line: &str, arguments: &InstallArguments) -> String {
-    let indent: String = line.chars().take_while(|c| *c == ' ').collect();
-    let key = line.trim_start();
-    match (&arguments.image, &arguments.replicas) {
-        (Some(image), _) if key.starts_with("image: ") => format!("{indent}image: {}", quoted(image)),
-        (_, Some(replicas)) if key.starts_with("replicas: ") => format!("{indent}replicas: {replicas}"),
+    match &arguments.replicas {
+        Some(replicas) if line.trim_start().starts_with("replicas: ") => {
+            format!("{}replicas: {replicas}", indent(line))
+        }
+        _ => with_image(line, arguments),
+    }
+}
+
+/// A line of the chart with the image that was asked for.
+fn with_image(line: &str, arguments: &InstallArguments) -> String {
+    match &arguments.image {
+        Some(image) if line.trim_start().starts_with("image: ") => {
+            format!("{}image: {}", indent(line), quoted(image))
+        }
         _ => line.to_owned(),
     }
+}
+
+fn indent(line: &str) -> String {
+    line.chars().take_while(|c| *c == ' ').collect()
 }
 
 /// A text as a JSON string, which is a YAML string too.
@@ -63,7 +86,7 @@ mod tests {
 
     #[test]
     fn the_namespace_is_first_and_all_kinds_are_defined() {
-        let documents = documents(&InstallArguments { image: None, replicas: None });
+        let documents = documents(&InstallArguments::default());
         let kinds: Vec<_> = documents.iter().map(|d| d["kind"].as_str().unwrap()).collect();
         assert_eq!(
             kinds[..5],
@@ -81,15 +104,35 @@ mod tests {
 
     #[test]
     fn image_and_replicas_are_replaced() {
-        let arguments =
-            InstallArguments { image: Some("r.example/b@sha256:0".to_owned()), replicas: Some(1) };
+        let arguments = InstallArguments {
+            image: Some("r.example/b@sha256:0".to_owned()),
+            replicas: Some(3),
+            ..InstallArguments::default()
+        };
         let all = documents(&arguments);
-        let deployment = all.iter().find(|d| d["kind"] == "Deployment").unwrap();
-        assert_eq!(deployment["spec"]["replicas"], 1);
-        assert_eq!(
-            deployment.pointer("/spec/template/spec/containers/0/image").unwrap(),
-            "r.example/b@sha256:0"
-        );
+        let deployments: Vec<_> = all.iter().filter(|d| d["kind"] == "Deployment").collect();
+        let replicas = |name: &str| {
+            let found = deployments.iter().find(|d| d["metadata"]["name"] == name).unwrap();
+            found["spec"]["replicas"].clone()
+        };
+        assert_eq!((replicas("bailey-operator"), replicas("bailey-auditor")), (3.into(), 1.into()));
+        for deployment in deployments {
+            let image = deployment.pointer("/spec/template/spec/containers/0/image").unwrap();
+            assert_eq!(image, "r.example/b@sha256:0");
+        }
+    }
+
+    #[test]
+    fn without_the_auditor_nothing_of_it_is_installed() {
+        let arguments = InstallArguments { without_auditor: true, ..InstallArguments::default() };
+        let names = |arguments| -> Vec<String> {
+            documents(arguments).iter().map(|d| d["metadata"]["name"].as_str().unwrap().to_owned()).collect()
+        };
+        let (all, less) = (names(&InstallArguments::default()), names(&arguments));
+        let is_auditor = |name: &&String| name.starts_with("bailey-auditor");
+        assert_eq!(less.iter().filter(is_auditor).count(), 0);
+        assert_eq!(all.len() - less.len(), all.iter().filter(is_auditor).count());
+        assert!(all.iter().filter(is_auditor).count() >= 7, "{all:?}");
     }
 
     #[test]

@@ -1,20 +1,18 @@
 //! The verbs of `bailey`: what people and scripts ask, and how answers look.
 //!
-//! Deciding is done in pure modules; [`live`] talks to the API server; [`output`] knows forms only. A verb
+//! Deciding is done in pure modules; [`bailey_collect`] talks to the API server; [`output`] knows forms only. A verb
 //! gives an [`output::Output`], and nothing else prints to standard output.
 
 mod actors;
 mod analyse;
 mod args;
 mod client;
-mod collect;
 mod documents;
 pub mod dump;
 mod error;
 mod examples;
 mod exit;
 mod install;
-pub mod live;
 mod manifests;
 pub mod output;
 mod plan;
@@ -23,7 +21,8 @@ mod snapshot;
 mod verify;
 
 pub use analyse::schemas;
-pub use args::{Cli, Command, Global, OperatorArguments, Verb};
+pub use args::{Cli, Command, Global, RoleArguments, Verb};
+pub use bailey_collect::live;
 pub(crate) use bailey_process::telemetry::report;
 pub use client::client;
 pub use documents::{command, parse};

@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
+use bailey_collect::Sink;
 use clap::Args;
 use flate2::{Compression, write::GzEncoder};
+use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
 use crate::analyse::args::ChunkArguments;
-use crate::collect::{self, Sink};
 use crate::live::Live;
 use crate::output::{Output, say};
 use crate::{CliError, Exit};
@@ -33,7 +34,8 @@ pub async fn run(arguments: &SnapshotArguments, live: &Live) -> Result<Output, C
     let failed = |source| CliError::File { action: "write", path: arguments.output.clone(), source };
     let partial = arguments.output.with_extension("partial");
     let mut sink = FileSink::create(&partial, is_compressed(&arguments.output)).map_err(failed)?;
-    let result = collect::collect(&live.clone().in_chunks(arguments.chunk.chunk_size), &mut sink).await;
+    let result =
+        bailey_collect::collect(&live.clone().in_chunks(arguments.chunk.chunk_size), &mut sink).await;
     let collected = match result {
         Ok(collected) => collected,
         Err(error) => {
@@ -77,6 +79,7 @@ fn is_compressed(path: &Path) -> bool {
 struct FileSink {
     writer: Writer,
     objects: usize,
+    bar: ProgressBar,
 }
 
 enum Writer {
@@ -92,7 +95,7 @@ impl FileSink {
         } else {
             Writer::Plain(file)
         };
-        let mut sink = Self { writer, objects: 0 };
+        let mut sink = Self { writer, objects: 0, bar: crate::client::progress() };
         sink.write(b"{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[")?;
         Ok(sink)
     }
@@ -111,6 +114,7 @@ impl FileSink {
     }
 
     fn finish(mut self) -> std::io::Result<()> {
+        self.bar.finish_and_clear();
         self.write(b"\n]}\n")?;
         match self.writer {
             Writer::Plain(mut writer) => writer.flush(),
@@ -120,6 +124,12 @@ impl FileSink {
 }
 
 impl Sink for FileSink {
+    type Error = CliError;
+
+    fn progress(&mut self, done: usize, all: usize, what: &str) {
+        crate::client::advance(&self.bar, done, all, what);
+    }
+
     fn list(&mut self, _source: &str, mut list: Value) -> Result<(), CliError> {
         let Some(Value::Array(items)) = list.get_mut("items").map(Value::take) else { return Ok(()) };
         for item in items {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bailey_api::{
-    AccessRequest, AccessRequestStatus, BOUNDED, ConditionState, GrantedRule, Installation,
+    AccessRequest, AccessRequestStatus, BOUNDED, ConditionState, GrantedRule, ISOLATED, Installation,
     InstallationStatus, READY, RECONCILING, Reason, RefusedRule, STALLED, Tenant, TenantStatus,
     merge_conditions,
 };
@@ -28,7 +28,7 @@ impl Applied {
     fn conditions(&self, ready: impl FnOnce() -> String) -> Vec<ConditionState> {
         let state = |kind, holds, reason, message: &str| ConditionState {
             kind,
-            holds,
+            holds: Some(holds),
             reason,
             message: message.to_owned(),
         };
@@ -47,7 +47,8 @@ impl Applied {
 }
 
 fn stalled(reason: Reason, message: &str) -> Vec<ConditionState> {
-    let state = |kind, holds| ConditionState { kind, holds, reason, message: message.to_owned() };
+    let state =
+        |kind, holds| ConditionState { kind, holds: Some(holds), reason, message: message.to_owned() };
     vec![state(READY, false), state(STALLED, true)]
 }
 
@@ -129,14 +130,23 @@ pub(crate) fn of_tenant(tenant: &Tenant, facts: &TenantFacts<'_>) -> TenantStatu
         namespace_count: i64::try_from(namespaces.len()).unwrap_or(i64::MAX),
         namespaces,
         requests: i64::try_from(facts.requests).unwrap_or(i64::MAX),
+        secrets: None,
     }
+}
+
+/// What the operator itself has written of a Tenant's status; the rest is the auditor's.
+pub(crate) fn own_of(tenant: &Tenant) -> Option<TenantStatus> {
+    let mut status = tenant.status.clone()?;
+    status.conditions.retain(|condition| condition.type_ != ISOLATED);
+    status.secrets = None;
+    Some(status)
 }
 
 fn bounded(foreign: &[&ForeignGrant]) -> ConditionState {
     const SHOWN: usize = 5;
     if foreign.is_empty() {
         let message = "nobody of the tenant holds rights beyond the boundary".to_owned();
-        return ConditionState { kind: BOUNDED, holds: true, reason: Reason::WithinBoundary, message };
+        return ConditionState { kind: BOUNDED, holds: Some(true), reason: Reason::WithinBoundary, message };
     }
     let shown: Vec<_> = foreign
         .iter()
@@ -147,7 +157,7 @@ fn bounded(foreign: &[&ForeignGrant]) -> ConditionState {
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
     ConditionState {
         kind: BOUNDED,
-        holds: false,
+        holds: Some(false),
         reason: Reason::ForeignGrant,
         message: format!("{}{more}. See: bailey plan --enforce", shown.join("; ")),
     }
@@ -171,7 +181,7 @@ pub(crate) fn of_request(
         (Ok(_), Applied::All) => {
             let reason = if refused.is_empty() { Reason::Granted } else { Reason::PartlyRefused };
             let message = summary(requested.len(), touched, refused);
-            vec![ConditionState { kind: READY, holds: true, reason, message }]
+            vec![ConditionState { kind: READY, holds: Some(true), reason, message }]
         }
         (Ok(_), other) => other.conditions(String::new),
     };

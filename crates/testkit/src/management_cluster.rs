@@ -79,15 +79,21 @@ impl ManagementCluster {
 
     /// Starts one more operator, whose log is `NAME.log` in the folder of the control plane.
     pub async fn start_replica(&self, name: &'static str, more: &[&str]) -> Result<Process> {
+        self.start_role("operator", name, more).await
+    }
+
+    /// Starts a role of the binary with the token of its account, whose log is `NAME.log` in the folder of the control
+    /// plane.
+    pub async fn start_role(&self, role: &str, name: &'static str, more: &[&str]) -> Result<Process> {
         let access = self
             .plane
-            .service_account("bailey-system", "bailey-operator")
+            .service_account("bailey-system", &format!("bailey-{role}"))
             .await
-            .context("the operator's account")?;
-        let kubeconfig = self.plane.dir().join("operator.kubeconfig");
+            .with_context(|| format!("the account of the {role}"))?;
+        let kubeconfig = self.plane.dir().join(format!("{role}.kubeconfig"));
         access.write_kubeconfig(&kubeconfig)?;
         let mut arguments = vec![
-            "operator".as_ref(),
+            role.as_ref(),
             "--admin".as_ref(),
             "127.0.0.1:0".as_ref(),
             "--kubeconfig".as_ref(),

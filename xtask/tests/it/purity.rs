@@ -21,10 +21,11 @@ const TALKS: [&str; 10] = [
     "mio",
 ];
 /// Our crates from bottom to top; each may know those above it in this list only.
-const LAYERS: [&[&str]; 6] = [
+const LAYERS: [&[&str]; 7] = [
     &["bailey-access", "bailey-api", "bailey-attacks"],
     &["bailey-guardrails", "bailey-process"],
-    &["bailey-operator", "bailey-cli"],
+    &["bailey-collect"],
+    &["bailey-operator", "bailey-auditor", "bailey-cli"],
     &["bailey"],
     &["bailey-testkit"],
     &["xtask"],

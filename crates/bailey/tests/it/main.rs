@@ -12,6 +12,7 @@
 mod analyser;
 mod apps;
 mod attacks;
+mod auditor;
 mod chart;
 mod lifecycle;
 mod operator;

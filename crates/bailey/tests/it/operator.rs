@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::enforced;
 
 /// The address that a replica says it serves its admin port on.
-fn admin(replica: &Process) -> String {
+pub fn admin(replica: &Process) -> String {
     until("an admin port", || {
         let log = replica.log();
-        let (_, rest) = log.split_once("operator starts admin=")?;
+        let (_, rest) = log.split_once(" starts admin=")?;
         Some(rest.split_whitespace().next()?.to_owned())
     })
 }
@@ -29,7 +29,7 @@ pub fn until<T>(what: &str, mut seen: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-fn get(address: &str, path: &str) -> String {
+pub fn get(address: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();

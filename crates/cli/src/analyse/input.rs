@@ -225,7 +225,11 @@ async fn live(
     values: Option<&mut dyn SecretValues>,
 ) -> Result<Snapshot, CliError> {
     let live = crate::client::connect(global).await?.in_chunks(chunk);
-    crate::collect::snapshot(&live, global.context.as_deref(), values).await
+    let bar = crate::client::progress();
+    let mut progress = |done, all, what: &str| crate::client::advance(&bar, done, all, what);
+    let snapshot = bailey_collect::snapshot(&live, global.context.as_deref(), values, &mut progress).await?;
+    bar.finish_and_clear();
+    Ok(snapshot)
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ impl Reconciler {
                 applied,
             };
             let status = status::of_tenant(tenant, &facts);
-            if tenant.status.as_ref() != Some(&status) {
+            if status::own_of(tenant).as_ref() != Some(&status) {
                 writes.push(self.state_tenant(&resource, tenant, status).boxed());
             }
         }

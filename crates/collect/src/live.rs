@@ -1,4 +1,4 @@
-//! What the command line asks of an API server: single requests, whole lists, and discovery.
+//! What is asked of an API server: single requests, whole lists, and discovery.
 //!
 //! INVARIANT: each request has a deadline, and an error names the request. Answers are JSON as the server
 //! wrote them; nothing here decides what they mean.
@@ -21,9 +21,9 @@ pub const PAGE: u32 = 500;
 /// Aggregated discovery, which tells all groups, versions and resources in two requests (KEP-3352).
 const DISCOVERY: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 /// Lists objects without anything but their metadata.
-pub(crate) const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 /// Lists objects as rows; with `includeObject=None` they hold no metadata either.
-pub(crate) const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
+const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
 
 /// Says which request failed and why.
 #[derive(Debug, thiserror::Error)]
@@ -174,6 +174,11 @@ impl Live {
     /// Speaks through this client.
     pub fn new(client: kube::Client) -> Self {
         Self { client, page: PAGE }
+    }
+
+    /// What it speaks through.
+    pub fn client(&self) -> &kube::Client {
+        &self.client
     }
 
     /// Asks for this many objects of a list at once.
@@ -381,12 +386,12 @@ fn array<'a>(value: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
 }
 
 /// A text of an object, empty if absent.
-pub(crate) fn text(item: &Value, pointer: &str) -> String {
+pub fn text(item: &Value, pointer: &str) -> String {
     item.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 /// Labels or annotations of an object.
-pub(crate) fn map(item: &Value, pointer: &str) -> BTreeMap<String, String> {
+pub fn map(item: &Value, pointer: &str) -> BTreeMap<String, String> {
     let fields = item.pointer(pointer).and_then(Value::as_object);
     let entry = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
     fields.into_iter().flatten().filter_map(entry).collect()

@@ -5,27 +5,33 @@
 //! environment variables, values of releases) is dropped before anything is kept. What may not be listed becomes a gap.
 //! Values are read only for an [`Opener`], to which they go before they are dropped.
 
-mod redact;
-#[cfg(test)]
-mod tests;
-
 use std::collections::BTreeMap;
 
 use bailey_access::{Gap, Loader, SecretValues, Snapshot, has_settings, holds_values};
 use futures::{StreamExt as _, TryStreamExt as _};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 
-use crate::CliError;
-use crate::live::{self, Call, Live, LiveError, Served};
+use crate::{
+    kinds::{Kind, wanted},
+    live::{self, Call, Live, LiveError, Served},
+    redact::redact,
+};
 
 /// How many lists are read at the same time.
 const LISTS_AT_ONCE: usize = 4;
 
 /// What takes pages of objects as they come.
 pub trait Sink {
+    /// Why it may not take them.
+    type Error: From<LiveError>;
+
     /// Takes some objects of one kind as a `List`; `source` is the path that they were read from.
-    fn list(&mut self, source: &str, list: Value) -> Result<(), CliError>;
+    fn list(&mut self, source: &str, list: Value) -> Result<(), Self::Error>;
+
+    /// Hears how far it is: lists that were read, all lists, what was read last.
+    fn progress(&mut self, done: usize, all: usize, what: &str) {
+        let _ = (done, all, what);
+    }
 
     /// What takes values, too, if they are to be read.
     fn opener(&mut self) -> Option<&mut dyn Opener> {
@@ -53,44 +59,18 @@ pub struct Collected {
     pub gaps: Vec<(String, String)>,
 }
 
-/// One kind to list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Kind {
-    group: String,
-    version: String,
-    plural: String,
-    kind: String,
-    /// Metadata only, since the rest says nothing or too much.
-    metadata: bool,
-    /// Whether facts are kept; else only values are looked at.
-    keeps: bool,
-}
-
-impl Kind {
-    fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
-    }
-
-    fn name(&self) -> String {
-        if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
-    }
-
-    fn path(&self) -> String {
-        live::path(&self.group, &self.version, &self.plural, None, None)
-    }
-}
-
-/// The snapshot of a live cluster. Values are read only if something takes them.
+/// The snapshot of a live cluster. Values are read only if something takes them; `progress` hears how far it is.
 pub async fn snapshot(
     live: &Live,
     name: Option<&str>,
     values: Option<&mut dyn SecretValues>,
-) -> Result<Snapshot, CliError> {
+    progress: &mut dyn FnMut(usize, usize, &str),
+) -> Result<Snapshot, LiveError> {
     let mut snapshot = Snapshot::default();
     let loader = Loader::new(&mut snapshot, name);
     let mut sink = match values {
-        Some(values) => IntoLoader { loader: loader.open_secrets(values), opens: true },
-        None => IntoLoader { loader, opens: false },
+        Some(values) => IntoLoader { loader: loader.open_secrets(values), opens: true, progress },
+        None => IntoLoader { loader, opens: false, progress },
     };
     let collected = collect(live, &mut sink).await?;
     sink.loader.finish();
@@ -107,13 +87,20 @@ pub async fn snapshot(
 struct IntoLoader<'a> {
     loader: Loader<'a>,
     opens: bool,
+    progress: &'a mut dyn FnMut(usize, usize, &str),
 }
 
 impl Sink for IntoLoader<'_> {
-    fn list(&mut self, source: &str, list: Value) -> Result<(), CliError> {
+    type Error = LiveError;
+
+    fn list(&mut self, source: &str, list: Value) -> Result<(), LiveError> {
         self.loader.source(source);
         self.loader.object(&list, 0);
         Ok(())
+    }
+
+    fn progress(&mut self, done: usize, all: usize, what: &str) {
+        (self.progress)(done, all, what);
     }
 
     fn opener(&mut self) -> Option<&mut dyn Opener> {
@@ -134,7 +121,7 @@ impl Opener for IntoLoader<'_> {
 }
 
 /// Lists every kind that matters into a sink.
-pub async fn collect(live: &Live, sink: &mut dyn Sink) -> Result<Collected, CliError> {
+pub async fn collect<S: Sink>(live: &Live, sink: &mut S) -> Result<Collected, S::Error> {
     let mut collected = Collected { minor: minor(live).await?, ..Collected::default() };
     let served = live.discover().await?;
     for group in &served.stale {
@@ -142,13 +129,12 @@ pub async fn collect(live: &Live, sink: &mut dyn Sink) -> Result<Collected, CliE
     }
     let opens = sink.opener().is_some();
     let kinds = wanted(&served, opens);
-    let bar = progress(kinds.len() + 1);
-    bar.set_message("secrets");
+    let (mut done, all) = (0, kinds.len() + 1);
+    sink.progress(done, all, "secrets");
     match take_secrets(live, &served, sink).await? {
         Ok(()) => collected.listed.push("secrets".to_owned()),
         Err(error) => collected.gaps.push(("secrets".to_owned(), why(error)?)),
     }
-    bar.inc(1);
     let mut lists = futures::stream::iter(kinds)
         .map(|kind| async move {
             let items = items(live, &kind).await;
@@ -156,7 +142,8 @@ pub async fn collect(live: &Live, sink: &mut dyn Sink) -> Result<Collected, CliE
         })
         .buffer_unordered(LISTS_AT_ONCE);
     while let Some((kind, items)) = lists.next().await {
-        bar.set_message(kind.name());
+        done += 1;
+        sink.progress(done, all, &kind.name());
         match items {
             Ok(items) => {
                 let mut list = list(&kind.api_version(), &format!("{}List", kind.kind), items);
@@ -165,7 +152,7 @@ pub async fn collect(live: &Live, sink: &mut dyn Sink) -> Result<Collected, CliE
                 }
                 if kind.keeps {
                     for item in list.get_mut("items").and_then(Value::as_array_mut).into_iter().flatten() {
-                        redact::redact(item);
+                        redact(item);
                     }
                     sink.list(&kind.path(), list)?;
                     collected.listed.push(kind.name());
@@ -173,20 +160,18 @@ pub async fn collect(live: &Live, sink: &mut dyn Sink) -> Result<Collected, CliE
             }
             Err(error) => collected.gaps.push((kind.name(), why(error)?)),
         }
-        bar.inc(1);
     }
-    bar.finish_and_clear();
     collected.listed.sort();
     collected.gaps.sort();
     Ok(collected)
 }
 
 /// Hands Secrets to a sink, with values if it takes them. What the server says against it is inside.
-async fn take_secrets(
+async fn take_secrets<S: Sink>(
     live: &Live,
     served: &Served,
-    sink: &mut dyn Sink,
-) -> Result<Result<(), LiveError>, CliError> {
+    sink: &mut S,
+) -> Result<Result<(), LiveError>, S::Error> {
     const PATH: &str = "/api/v1/secrets";
     if sink.opener().is_none() {
         return match secrets(live, served).await {
@@ -206,55 +191,21 @@ async fn take_secrets(
 }
 
 /// A list that is refused is a gap; a server that does not answer is an error.
-fn why(error: LiveError) -> Result<String, CliError> {
+fn why(error: LiveError) -> Result<String, LiveError> {
     match error {
         LiveError::Refused { status: 403, message, .. } => Ok(format!(
             "{message}; bind a role that may list it, or ask somebody who holds one for a snapshot"
         )),
         LiveError::Refused { message, .. } => Ok(message),
-        error => Err(error.into()),
+        error => Err(error),
     }
 }
 
-fn progress(length: usize) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(u64::try_from(length).ok(), ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("reading the cluster {pos}/{len} {msg}") {
-        bar.set_style(style);
-    }
-    bar
-}
-
-async fn minor(live: &Live) -> Result<Option<u16>, CliError> {
+pub(crate) async fn minor(live: &Live) -> Result<Option<u16>, LiveError> {
     let version = live.json(Call::get("/version")).await?;
     // Some distributions write `36+`.
     let minor = live::text(&version, "/minor");
     Ok(minor.trim_end_matches('+').parse().ok())
-}
-
-/// Kinds that the analyser keeps facts of, in the version that the server prefers, and those that hold values if it
-/// opens them. Else ConfigMaps by name only.
-fn wanted(served: &Served, opens: bool) -> Vec<Kind> {
-    let mut kinds = Vec::new();
-    for ((group, plural), version) in &served.versions {
-        let Some(kind) = served.kinds.get(&(group.clone(), plural.clone())) else { continue };
-        let lists = served.discovery.resources().iter().any(|resource| {
-            resource.group == *group && resource.name == *plural && resource.verbs.iter().any(|v| v == "list")
-        });
-        let keeps = bailey_access::keeps(group, kind);
-        let is_opened = opens && holds_values(group, kind);
-        if !lists || (group.is_empty() && plural == "secrets") || !(keeps || is_opened) {
-            continue;
-        }
-        kinds.push(Kind {
-            group: group.clone(),
-            version: version.clone(),
-            plural: plural.clone(),
-            kind: kind.clone(),
-            metadata: group.is_empty() && ["configmaps", "nodes"].contains(&plural.as_str()) && !is_opened,
-            keeps,
-        });
-    }
-    kinds
 }
 
 async fn items(live: &Live, kind: &Kind) -> Result<Vec<Value>, LiveError> {
@@ -282,7 +233,7 @@ async fn items(live: &Live, kind: &Kind) -> Result<Vec<Value>, LiveError> {
 
 /// The whole of a ConfigMap that has settings of a controller, by its metadata. None if it may not be read or is gone
 /// since: its metadata alone would say that nothing is set.
-async fn settings(live: &Live, kind: &Kind, item: &Value) -> Result<Option<Value>, LiveError> {
+pub(crate) async fn settings(live: &Live, kind: &Kind, item: &Value) -> Result<Option<Value>, LiveError> {
     let (namespace, name) = (live::text(item, "/metadata/namespace"), live::text(item, "/metadata/name"));
     let path = live::path(&kind.group, &kind.version, &kind.plural, Some(&namespace), Some(&name));
     match live.get(path).await {

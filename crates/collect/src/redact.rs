@@ -1,5 +1,8 @@
 //! Drops from objects what may hold a credential and decides nothing.
 
+#[cfg(test)]
+mod tests;
+
 use bailey_access::{drop_values, is_setting};
 use serde_json::{Map, Value};
 

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::redact::redact;
+use super::redact;
 
 /// The object without what may be a value; nothing of what is planted may be left.
 fn redacted(mut object: Value) -> Value {
