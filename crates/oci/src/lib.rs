@@ -1,0 +1,12 @@
+//! What a pull-through cache of OCI images has to know and to decide: names, routes, ranges, freshness,
+//! visibility, the disk budget, and what upstreams and nodes say and are told.
+//!
+//! It knows no socket, no file, no clock and no runtime: bytes and times come as arguments, decisions go out as
+//! values. Invariants: no input makes it panic; what was parsed prints as it was written; the bytes of a manifest are
+//! looked at and never rewritten.
+
+pub mod digest;
+pub mod name;
+
+pub use digest::{Algorithm, Digest, DigestError, Hasher};
+pub use name::{NameError, Reference, Repository, Tag};
