@@ -6,7 +6,15 @@
 //! looked at and never rewritten.
 
 pub mod digest;
+pub mod errors;
 pub mod name;
+pub mod page;
+pub mod registry;
+pub mod route;
 
 pub use digest::{Algorithm, Digest, DigestError, Hasher};
+pub use errors::Code;
 pub use name::{NameError, Reference, Repository, Tag};
+pub use page::Page;
+pub use registry::{Registry, Upstreams};
+pub use route::{Request, Resource, Route, RouteError};
