@@ -5,6 +5,7 @@
 //! values. Invariants: no input makes it panic; what was parsed prints as it was written; the bytes of a manifest are
 //! looked at and never rewritten.
 
+pub mod budget;
 pub mod digest;
 pub mod errors;
 pub mod name;
@@ -12,6 +13,7 @@ pub mod page;
 pub mod registry;
 pub mod route;
 
+pub use budget::{Budget, Limits, Reservation, Room};
 pub use digest::{Algorithm, Digest, DigestError, Hasher};
 pub use errors::Code;
 pub use name::{NameError, Reference, Repository, Tag};

@@ -1,0 +1,2 @@
+//! The pull-through cache of OCI images.
+
