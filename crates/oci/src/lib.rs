@@ -8,14 +8,19 @@
 pub mod budget;
 pub mod digest;
 pub mod errors;
+pub mod manifest;
+pub mod media;
 pub mod name;
 pub mod page;
+pub mod range;
 pub mod registry;
 pub mod route;
 
 pub use budget::{Budget, Limits, Reservation, Room};
 pub use digest::{Algorithm, Digest, DigestError, Hasher};
 pub use errors::Code;
+pub use manifest::Manifest;
+pub use media::MediaType;
 pub use name::{NameError, Reference, Repository, Tag};
 pub use page::Page;
 pub use registry::{Registry, Upstreams};
