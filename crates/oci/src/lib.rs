@@ -8,13 +8,17 @@
 pub mod budget;
 pub mod digest;
 pub mod errors;
+pub mod freshness;
 pub mod manifest;
 pub mod media;
 pub mod name;
 pub mod page;
+pub mod pattern;
 pub mod range;
 pub mod registry;
 pub mod route;
+pub mod status;
+pub mod visibility;
 
 pub use budget::{Budget, Limits, Reservation, Room};
 pub use digest::{Algorithm, Digest, DigestError, Hasher};
@@ -23,5 +27,8 @@ pub use manifest::Manifest;
 pub use media::MediaType;
 pub use name::{NameError, Reference, Repository, Tag};
 pub use page::Page;
+pub use pattern::Pattern;
 pub use registry::{Registry, Upstreams};
 pub use route::{Request, Resource, Route, RouteError};
+pub use status::Cause;
+pub use visibility::{Client, Place, Visibility};
