@@ -6,18 +6,22 @@
 //! looked at and never rewritten.
 
 pub mod budget;
+pub mod challenge;
 pub mod digest;
 pub mod errors;
 pub mod freshness;
+pub mod link;
 pub mod manifest;
 pub mod media;
 pub mod name;
+pub mod pace;
 pub mod page;
 pub mod pattern;
 pub mod range;
 pub mod registry;
 pub mod route;
 pub mod status;
+pub mod trust;
 pub mod visibility;
 
 pub use budget::{Budget, Limits, Reservation, Room};
