@@ -10,6 +10,7 @@ pub mod challenge;
 pub mod digest;
 pub mod errors;
 pub mod freshness;
+pub mod hosts_toml;
 pub mod link;
 pub mod manifest;
 pub mod media;
