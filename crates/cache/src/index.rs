@@ -12,7 +12,8 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use bailey_oci::{Digest, Registry, Repository, Tag};
+use bailey_oci::visibility::Place;
+use bailey_oci::{Digest, Tag};
 use serde::{Deserialize, Serialize};
 
 use disk::{Change, Disk};
@@ -25,13 +26,6 @@ pub struct Index(Arc<Inner>);
 struct Inner {
     memory: RwLock<Memory>,
     disk: Disk,
-}
-
-/// A repository of an upstream.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Deserialize, Serialize)]
-pub struct Place {
-    pub upstream: Registry,
-    pub repository: Repository,
 }
 
 /// What is known about a blob.
@@ -50,8 +44,6 @@ pub struct TagRecord {
     pub digest: Digest,
     /// Seconds since 1970.
     pub checked: u64,
-    /// Since when the upstream says that there is no such tag; seconds since 1970.
-    pub gone: Option<u64>,
 }
 
 /// A list as the upstream last answered it: tags or referrers.

@@ -68,20 +68,29 @@ pub struct Opened {
 impl Store {
     /// Opens the store in a folder, with room for `bytes_max`. Blocks; never touches the network.
     pub fn open(folder: PathBuf, bytes_max: u64) -> Result<(Self, Opened), StoreError> {
-        let failed =
-            |action| move |path: &Layout, source| StoreError::Io { action, path: path.root().to_owned(), source };
+        let failed = |action| {
+            move |path: &Layout, source| StoreError::Io { action, path: path.root().to_owned(), source }
+        };
         let layout = Layout::new(folder);
         layout.create().map_err(|source| failed("make folders")(&layout, source))?;
-        let lock = File::create(layout.lock()).map_err(|source| failed("make the lock file")(&layout, source))?;
+        let lock =
+            File::create(layout.lock()).map_err(|source| failed("make the lock file")(&layout, source))?;
         match lock.try_lock() {
             Ok(()) => {}
-            Err(fs::TryLockError::WouldBlock) => return Err(StoreError::InUse { path: layout.root().to_owned() }),
+            Err(fs::TryLockError::WouldBlock) => {
+                return Err(StoreError::InUse { path: layout.root().to_owned() });
+            }
             Err(fs::TryLockError::Error(source)) => return Err(failed("lock")(&layout, source)),
         }
         let fills_swept = layout.sweep_fills().map_err(|source| failed("sweep fills")(&layout, source))?;
         let found = layout.scan().map_err(|source| failed("list blobs")(&layout, source))?;
         let index = Index::open(&layout.index());
-        let store = Self(Arc::new(Inner { layout, index, budget: Mutex::new(Budget::new(Limits::of(bytes_max))), _lock: lock }));
+        let store = Self(Arc::new(Inner {
+            layout,
+            index,
+            budget: Mutex::new(Budget::new(Limits::of(bytes_max))),
+            _lock: lock,
+        }));
         let opened = Opened { fills_swept, ..store.admit(found) };
         Ok((store, opened))
     }

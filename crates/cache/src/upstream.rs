@@ -16,15 +16,18 @@ mod tokens;
 
 use std::error::Error as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use bailey_oci::{Registry, Repository, redirect};
+use bailey_oci::status::Cause;
+use bailey_oci::trust::{self, Trust, TrustError};
+use bailey_oci::{Registry, Repository, pace};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use rustls::RootCertStore;
 use tokio::time::{Instant, timeout_at};
+use url::Url;
 
 pub use body::{Body, text};
 use breaker::{Admission, Breaker};
@@ -33,8 +36,6 @@ use credentials::{Secret, Source};
 pub use problem::Problem;
 use tokens::Tokens;
 
-/// How many redirects are followed in a row.
-const REDIRECTS_MAX: usize = 5;
 /// What this cache calls itself.
 const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("bailey-cache/", env!("CARGO_PKG_VERSION")));
 
@@ -43,14 +44,12 @@ const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("bailey-cache/"
 pub struct Settings {
     pub name: Registry,
     /// Scheme, host, port, and what stands before `/v2/`.
-    pub url: Uri,
+    pub url: Url,
     /// What stands between `/v2/` and the repository: the registry's name where another cache is asked.
     pub prefix: Option<String>,
     pub credentials: Source,
-    /// Hosts of token services besides those that the registry may name anyway.
-    pub realms: Vec<String>,
-    /// Whether redirects may lead into private networks.
-    pub private_redirects: bool,
+    /// Token services and redirect targets that are allowed beyond the rules.
+    pub trust: Trust,
 }
 
 /// One upstream registry.
@@ -86,23 +85,18 @@ pub struct Answer {
 
 /// Scheme, host and port.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Origin {
-    scheme: String,
-    host: String,
-    port: u16,
-}
+pub(crate) struct Origin(String);
 
 impl Upstream {
-    pub fn new(settings: Settings, roots: Arc<RootCertStore>) -> Option<Self> {
-        let home = Origin::of(&settings.url)?;
-        Some(Self {
-            home,
+    pub fn new(settings: Settings, roots: Arc<RootCertStore>) -> Self {
+        Self {
+            home: Origin::of(&settings.url),
             trusted: connect::client(roots.clone(), false),
             public: connect::client(roots, true),
             tokens: Tokens::default(),
             breaker: Mutex::default(),
             settings,
-        })
+        }
     }
 
     pub fn name(&self) -> &Registry {
@@ -124,41 +118,39 @@ impl Upstream {
         turn.tell(&result);
         if let Err(problem) = &result {
             let (upstream, repository, rest) = (&self.settings.name, &ask.repository, &ask.rest);
-            tracing::debug!(%upstream, %repository, rest, reason = problem.reason(), %problem, "no answer");
+            tracing::debug!(%upstream, %repository, rest, reason = problem.cause.reason(), %problem, "no answer");
         }
         result
     }
 
     async fn exchange(&self, ask: &Ask) -> Result<Answer, Problem> {
         let scope = format!("repository:{}:pull", ask.repository);
-        let mut target = self.uri(ask)?;
+        let mut target = self.url(ask)?;
         let mut authorization = self.tokens.known(&self.home, &scope);
         // A token that was known may have been revoked; one that is fresh and refused is an answer.
         let mut answered = Vec::new();
         let mut redirects = 0;
         loop {
-            let origin = Origin::of(&target).ok_or_else(|| Problem::unusable("a redirect without a host"))?;
-            let response = self.send(&origin, &target, ask, authorization.as_ref()).await?;
-            let status = response.status();
-            if status == StatusCode::UNAUTHORIZED && !answered.contains(&origin) {
+            let origin = Origin::of(&target);
+            let response = self.send(&target, ask, authorization.as_ref()).await?;
+            if response.status() == StatusCode::UNAUTHORIZED && !answered.contains(&origin) {
                 let known = if origin == self.home { Some(&self.settings.credentials) } else { None };
-                let context = tokens::Context { upstream: self, origin: &origin, scope: &scope, credentials: known };
-                authorization = Some(self.tokens.obtain(&context, response.headers(), authorization.as_ref()).await?);
+                let context =
+                    tokens::Context { upstream: self, at: &target, scope: &scope, credentials: known };
+                authorization =
+                    Some(self.tokens.obtain(&context, response.headers(), authorization.as_ref()).await?);
                 answered.push(origin);
             } else if let Some(location) = location(&response) {
                 redirects += 1;
-                if redirects > REDIRECTS_MAX {
-                    return Err(Problem::unusable("too many redirects"));
+                if redirects > trust::REDIRECTS_MAX {
+                    return Err(Problem::refused("too many redirects"));
                 }
-                let next = resolve(&target, location)?;
-                let next_origin = Origin::of(&next).ok_or_else(|| Problem::unusable("a redirect without a host"))?;
-                if next_origin.scheme != "https" && origin.scheme == "https" {
-                    return Err(Problem::unusable("a redirect from https to http"));
-                }
-                if next_origin != origin {
+                let hop = trust::redirect(&target, location, &self.settings.trust)
+                    .map_err(|error| distrust(&error))?;
+                if !hop.keeps_authorization {
                     authorization = None;
                 }
-                target = next;
+                target = hop.url;
             } else {
                 return judge(response);
             }
@@ -167,15 +159,13 @@ impl Upstream {
 
     async fn send(
         &self,
-        origin: &Origin,
-        target: &Uri,
+        target: &Url,
         ask: &Ask,
         authorization: Option<&Secret>,
     ) -> Result<Response<Incoming>, Problem> {
-        let http = self.way(origin, *origin == self.home)?;
         let mut request = Request::new(Full::new(Bytes::new()));
         *request.method_mut() = ask.method.clone();
-        *request.uri_mut() = target.clone();
+        *request.uri_mut() = uri(target)?;
         let headers = request.headers_mut();
         headers.insert(header::USER_AGENT, USER_AGENT);
         headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
@@ -188,35 +178,32 @@ impl Upstream {
         if let Some(secret) = authorization {
             headers.insert(header::AUTHORIZATION, sensitive(secret)?);
         }
-        http.request(request).await.map_err(|error| Problem::unreachable(cause(&error)))
+        self.way(target).request(request).await.map_err(|error| Problem::unreachable(cause(&error)))
     }
 
-    /// Which client may dial this origin: any address of what the configuration names, public ones of all others.
-    fn way(&self, origin: &Origin, named: bool) -> Result<&Http, Problem> {
-        if named || self.settings.private_redirects {
-            return Ok(&self.trusted);
-        }
-        let literal = origin.host.trim_start_matches('[').trim_end_matches(']').parse();
-        if literal.is_ok_and(redirect::is_private) {
-            return Err(Problem::unusable("it points to a private address, and that is not allowed for this upstream"));
-        }
-        Ok(&self.public)
+    /// Which client dials this: any address of hosts that the configuration names, public ones of all others.
+    fn way(&self, target: &Url) -> &Http {
+        let trust = &self.settings.trust;
+        let host = target.host_str();
+        let is_home = host == self.settings.url.host_str();
+        let is_named = host.is_some_and(|host| trust.realm_hosts.iter().any(|named| named == host));
+        if is_home || is_named || trust::may_be_private(target, trust) { &self.trusted } else { &self.public }
     }
 
-    fn uri(&self, ask: &Ask) -> Result<Uri, Problem> {
-        let base = self.settings.url.path().trim_end_matches('/');
+    fn url(&self, ask: &Ask) -> Result<Url, Problem> {
+        let base = self.settings.url.as_str().trim_end_matches('/');
         let prefix = self.settings.prefix.as_deref().map(|prefix| format!("{prefix}/")).unwrap_or_default();
-        let path = format!("{base}/v2/{prefix}{}/{}", ask.repository, ask.rest);
-        let mut parts = self.settings.url.clone().into_parts();
-        parts.path_and_query = Some(path.parse().map_err(|_| Problem::unusable("a name that is no URL"))?);
-        Uri::from_parts(parts).map_err(|_| Problem::unusable("a name that is no URL"))
+        let text = format!("{base}/v2/{prefix}{}/{}", ask.repository, ask.rest);
+        Url::parse(&text).map_err(|_| Problem::nonsense("a name that makes no URL"))
     }
 
     fn admit(&self) -> Result<Turn<'_>, Problem> {
         match self.breaker().admit(Instant::now()) {
             Admission::Go => Ok(Turn { upstream: self, probe: false }),
             Admission::Probe => Ok(Turn { upstream: self, probe: true }),
-            Admission::Wait(retry_after) => Err(Problem::Away { retry_after }),
+            Admission::Wait(retry_after) => {
+                Err(Problem { retry_after: Some(retry_after), ..Problem::of(Cause::BreakerOpen) })
+            }
         }
     }
 
@@ -236,9 +223,9 @@ impl Turn<'_> {
         self.probe = false;
         let mut breaker = self.upstream.breaker();
         match result {
-            // What cannot be used was an answer all the same.
-            Ok(_) | Err(Problem::NotFound | Problem::Denied { .. } | Problem::Unusable { .. }) => breaker.answered(),
-            Err(problem) => breaker.failed(Instant::now(), problem.retry_after()),
+            Err(problem) if problem.cause.is_outage() => breaker.failed(Instant::now(), problem.retry_after),
+            // A refusal is an answer all the same.
+            Ok(_) | Err(_) => breaker.answered(),
         }
     }
 }
@@ -252,15 +239,8 @@ impl Drop for Turn<'_> {
 }
 
 impl Origin {
-    pub(crate) fn of(uri: &Uri) -> Option<Self> {
-        let scheme = uri.scheme_str()?.to_ascii_lowercase();
-        let port = match (uri.port_u16(), scheme.as_str()) {
-            (Some(port), _) => port,
-            (None, "https") => 443,
-            (None, "http") => 80,
-            (None, _) => return None,
-        };
-        Some(Self { host: uri.host()?.to_ascii_lowercase(), scheme, port })
+    pub(crate) fn of(url: &Url) -> Self {
+        Self(url.origin().ascii_serialization())
     }
 }
 
@@ -272,20 +252,17 @@ fn judge(response: Response<Incoming>) -> Result<Answer, Problem> {
         StatusCode::OK | StatusCode::PARTIAL_CONTENT => {
             let encoding = parts.headers.get(header::CONTENT_ENCODING);
             if encoding.is_some_and(|encoding| encoding != "identity") {
-                return Err(Problem::unusable("it is encoded though that was declined"));
+                return Err(Problem::nonsense("it is encoded though that was declined"));
             }
             Ok(Answer { status: parts.status, headers: parts.headers, body: Body::new(body) })
         }
-        StatusCode::NOT_FOUND => Err(Problem::NotFound),
-        status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => Err(Problem::Denied { status: status.as_u16() }),
-        StatusCode::TOO_MANY_REQUESTS => Err(Problem::Limited { retry_after }),
-        status => Err(Problem::Failed { status: status.as_u16(), retry_after }),
+        status => Err(Problem::status(status.as_u16(), retry_after)),
     }
 }
 
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
-    redirect::retry_after(text, crate::clock::now())
+    pace::retry_after(text, SystemTime::now())
 }
 
 fn location(response: &Response<Incoming>) -> Option<&str> {
@@ -293,31 +270,16 @@ fn location(response: &Response<Incoming>) -> Option<&str> {
     response.headers().get(header::LOCATION).filter(|_| follows)?.to_str().ok()
 }
 
-/// Takes a `Location` for what it means at `base` (RFC 3986, section 5, as far as registries use it).
-fn resolve(base: &Uri, location: &str) -> Result<Uri, Problem> {
-    let wrong = || Problem::unusable("a redirect to what is no URL");
-    // The text itself is never shown: signed URLs carry their own credential.
-    let location = location.split('#').next().unwrap_or_default();
-    let scheme = base.scheme_str().unwrap_or("https");
-    let authority = base.authority().map(|authority| authority.as_str()).unwrap_or_default();
-    let absolute = if location.starts_with("http://") || location.starts_with("https://") {
-        location.to_owned()
-    } else if location.starts_with("//") {
-        format!("{scheme}:{location}")
-    } else if location.starts_with('/') {
-        format!("{scheme}://{authority}{location}")
-    } else {
-        let folder = base.path().rsplit_once('/').map_or("", |(folder, _)| folder);
-        format!("{scheme}://{authority}{folder}/{location}")
-    };
-    let uri: Uri = absolute.parse().map_err(|_| wrong())?;
-    // A user in a URL would be a credential that nobody configured.
-    let named = uri.authority().is_some_and(|authority| !authority.as_str().contains('@'));
-    if named { Ok(uri) } else { Err(wrong()) }
+fn uri(url: &Url) -> Result<Uri, Problem> {
+    url.as_str().parse().map_err(|_| Problem::nonsense("a URL that cannot be asked"))
+}
+
+fn distrust(error: &TrustError) -> Problem {
+    Problem::refused(error.to_string())
 }
 
 fn value(text: &str) -> Result<HeaderValue, Problem> {
-    HeaderValue::from_str(text).map_err(|_| Problem::unusable("a header that cannot be written"))
+    HeaderValue::from_str(text).map_err(|_| Problem::nonsense("a header that cannot be written"))
 }
 
 fn sensitive(secret: &Secret) -> Result<HeaderValue, Problem> {

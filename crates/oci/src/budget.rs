@@ -233,6 +233,13 @@ impl Budget {
         self.condemn(after.saturating_sub(self.limits.low_bytes))
     }
 
+    /// What is to be removed because the disk is full though the model has room: the coldest, up to `bytes` of them.
+    ///
+    /// Each is to be reported by [`Self::removed`] or [`Self::kept`].
+    pub fn relieve(&mut self, bytes: u64) -> Vec<Digest> {
+        self.condemn(bytes)
+    }
+
     /// Reports that content is gone, whether its removal was asked for or not.
     pub fn removed(&mut self, digest: &Digest) {
         self.unsettle(digest);

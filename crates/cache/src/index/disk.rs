@@ -12,7 +12,9 @@ use std::thread::{self, JoinHandle};
 use bailey_oci::{Algorithm, Digest, Tag};
 use redb::{Database, ReadableDatabase as _, ReadableTable as _, TableDefinition};
 
-use super::{BlobRecord, ListRecord, Place, TagRecord};
+use bailey_oci::visibility::Place;
+
+use super::{BlobRecord, ListRecord, TagRecord};
 
 const META: TableDefinition<&str, u32> = TableDefinition::new("meta");
 const BLOBS: TableDefinition<&[u8], &[u8]> = TableDefinition::new("blobs");
@@ -113,7 +115,8 @@ impl Disk {
     fn start(database: Arc<Database>) -> Self {
         let (sender, receiver) = mpsc::sync_channel(WAITING_MAX);
         let writing = database.clone();
-        let writer = thread::Builder::new().name("index".to_owned()).spawn(move || write_all(&writing, &receiver));
+        let writer =
+            thread::Builder::new().name("index".to_owned()).spawn(move || write_all(&writing, &receiver));
         let writer = writer.inspect_err(|error| tracing::error!(%error, "no thread to write the index")).ok();
         Self { database: Some(database), changes: Mutex::new(Some(sender)), writer: Mutex::new(writer) }
     }
@@ -159,7 +162,8 @@ fn load(path: &Path) -> Result<(Database, Loaded)> {
         }
         for entry in transaction.open_table(TAGS)?.iter()? {
             let (key, value) = entry?;
-            let parsed = key.value().rsplit_once(' ').and_then(|(at, tag)| Some((place(at)?, tag.parse().ok()?)));
+            let parsed =
+                key.value().rsplit_once(' ').and_then(|(at, tag)| Some((place(at)?, tag.parse().ok()?)));
             loaded.tags.extend(parsed.zip(serde_json::from_slice(value.value()).ok()));
         }
         for entry in transaction.open_table(PINS)?.iter()? {
@@ -213,7 +217,9 @@ fn write(database: &Database, batch: &[Change]) -> Result<(), redb::Error> {
                 Change::Tag(place, tag, Some(record)) => {
                     tags.insert(format!("{} {tag}", text(place)).as_str(), json(record).as_slice())?;
                 }
-                Change::Tag(place, tag, None) => drop(tags.remove(format!("{} {tag}", text(place)).as_str())?),
+                Change::Tag(place, tag, None) => {
+                    drop(tags.remove(format!("{} {tag}", text(place)).as_str())?)
+                }
                 Change::List(key, record) => drop(lists.insert(key.as_str(), json(record).as_slice())?),
                 Change::Pin(digest, true) => drop(pins.insert(key(digest).as_slice(), ())?),
                 Change::Pin(digest, false) => drop(pins.remove(key(digest).as_slice())?),

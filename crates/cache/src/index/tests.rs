@@ -32,17 +32,20 @@ fn everything_is_known_again_after_a_restart() {
     index.accessed(vec![(two, 60), (digest("unknown"), 1)]);
     index.link(one, &app);
     index.link(one, &place("acme/other"));
-    index.put_tag(&app, &tag, Some(TagRecord { digest: one, checked: 9, gone: None }));
+    index.put_tag(&app, &tag, Some(TagRecord { digest: one, checked: 9 }));
     index.put_list("tags".to_owned(), list("[]"));
     assert!(index.pin(two) && !index.pin(two));
     drop(index);
 
     let index = Index::open(&path);
-    assert_eq!(index.blob(&one).unwrap().media_type.as_deref(), Some("application/vnd.oci.image.manifest.v1+json"));
+    assert_eq!(
+        index.blob(&one).unwrap().media_type.as_deref(),
+        Some("application/vnd.oci.image.manifest.v1+json")
+    );
     assert_eq!((index.blob(&two).unwrap().accessed, index.blob(&digest("unknown"))), (60, None));
     assert!(index.is_linked(&one, &app) && !index.is_linked(&two, &app));
     assert_eq!(index.links(&one).len(), 2);
-    assert_eq!(index.tag(&app, &tag), Some(TagRecord { digest: one, checked: 9, gone: None }));
+    assert_eq!(index.tag(&app, &tag), Some(TagRecord { digest: one, checked: 9 }));
     assert_eq!(index.tags(&app), [tag]);
     assert_eq!(index.list("tags"), Some(list("[]")));
     assert_eq!(index.pins(), [two]);

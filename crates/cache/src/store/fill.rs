@@ -44,17 +44,26 @@ pub enum Failure {
     /// The blob does not fit: readers stream it past the store.
     #[error("there is no room for the blob")]
     NoRoom,
-    #[error("the upstream's bytes do not have the digest")]
-    WrongBytes,
-    #[error("the upstream's length is not that of the manifest or of its own first answer")]
-    WrongLength,
-    #[error("the disk failed: {0}")]
-    Disk(Arc<io::Error>),
+    /// The disk failed otherwise; also then, what the upstream gives can be streamed.
+    #[error("the disk failed")]
+    Disk(#[source] Arc<io::Error>),
     /// The process ends, or the task broke off.
     #[error("the fill was given up")]
     Abandoned,
     #[error(transparent)]
     Upstream(#[from] Problem),
+}
+
+impl Failure {
+    /// Names the kind of failure for metric labels and logs.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::NoRoom => "NoRoom",
+            Self::Disk(_) => "DiskFailed",
+            Self::Abandoned => "Abandoned",
+            Self::Upstream(problem) => problem.cause.reason(),
+        }
+    }
 }
 
 /// Follows a fill.
@@ -112,9 +121,8 @@ impl Teller {
         });
     }
 
-    /// Whether anybody still follows the fill.
-    pub fn is_followed(&self) -> bool {
-        self.0.receiver_count() > 0
+    pub fn has_ended(&self) -> bool {
+        self.0.borrow().end.is_some()
     }
 }
 
@@ -157,12 +165,14 @@ impl Drop for Space {
 
 impl Store {
     /// Starts to write a blob: reserves its length, or what is written as it comes where the length is unknown.
-    pub async fn begin(&self, digest: Digest, total: Option<u64>, teller: &Teller) -> Result<Writer, Failure> {
+    pub async fn begin(&self, digest: Digest, total: Option<u64>) -> Result<Writer, Failure> {
         let store = self.clone();
         let begun = spawn_blocking(move || {
             let reservation = store.reserve(total.unwrap_or(0)).ok_or(Failure::NoRoom)?;
             match store.0.layout.create_fill() {
-                Ok((path, file)) => Ok((Space { store, path, reservation: Some(reservation) }, Arc::new(file))),
+                Ok((path, file)) => {
+                    Ok((Space { store, path, reservation: Some(reservation) }, Arc::new(file)))
+                }
                 Err(error) => {
                     store.budget().cancel(reservation);
                     Err(disk(error))
@@ -170,7 +180,6 @@ impl Store {
             }
         });
         let (space, file) = begun.await.map_err(|_| Failure::Abandoned)??;
-        teller.0.send_modify(|progress| (progress.file, progress.total) = (Some(file.clone()), total));
         let hasher = Some(Hasher::new(digest.algorithm()));
         Ok(Writer { digest, space: Arc::new(Mutex::new(space)), file, hasher, written: 0, total })
     }
@@ -182,12 +191,19 @@ impl Writer {
         self.written
     }
 
+    /// Lets readers at the file: the upstream is known to have the blob.
+    pub fn show(&self, teller: &Teller) {
+        teller
+            .0
+            .send_modify(|progress| (progress.file, progress.total) = (Some(self.file.clone()), self.total));
+    }
+
     /// Appends bytes, hashes them, and shows them to readers unless they are the last.
     pub async fn write(&mut self, bytes: Vec<Bytes>, teller: &Teller) -> Result<(), Failure> {
         let count: u64 = bytes.iter().map(|bytes| bytes.len() as u64).sum();
         let after = self.written.saturating_add(count);
         if self.total.is_some_and(|total| after > total) {
-            return Err(Failure::WrongLength);
+            return Err(wrong_length());
         }
         let mut hasher = self.hasher.take().ok_or(Failure::Abandoned)?;
         let (space, file, mut at) = (self.space.clone(), self.file.clone(), self.written);
@@ -213,20 +229,18 @@ impl Writer {
         Ok(())
     }
 
-    /// Checks the digest, shows the last bytes, and makes the blob part of the store.
-    pub async fn finish(
-        mut self, media_type: Option<Arc<str>>, teller: &Teller) -> Result<u64, Failure> {
+    /// Checks the digest, shows the last bytes, and makes the blob part of the store. The caller tells the end.
+    pub async fn finish(mut self, media_type: Option<Arc<str>>, teller: &Teller) -> Result<u64, Failure> {
         let written = self.written;
         if self.total.is_some_and(|total| total != written) {
-            return Err(Failure::WrongLength);
+            return Err(wrong_length());
         }
         let hasher = self.hasher.take().ok_or(Failure::Abandoned)?;
         if hasher.finish() != self.digest {
-            return Err(Failure::WrongBytes);
+            return Err(Problem::wrong("the bytes have another digest").into());
         }
         teller.0.send_modify(|progress| (progress.total, progress.readable) = (Some(written), written));
         spawn_blocking(move || self.commit(media_type)).await.map_err(|_| Failure::Abandoned)??;
-        teller.end(Ok(()));
         Ok(written)
     }
 
@@ -280,8 +294,15 @@ fn write_at(store: &Store, file: &File, bytes: &[u8], at: u64) -> Result<(), Fai
     }
 }
 
+fn wrong_length() -> Failure {
+    Problem::wrong("the length is not the one that was announced").into()
+}
+
 fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
 }
 
 fn disk(error: io::Error) -> Failure {

@@ -53,7 +53,7 @@ impl Body {
             let mut whole = Vec::new();
             while let Some(bytes) = self.next().await? {
                 if whole.len() + bytes.len() > length_max {
-                    return Err(Problem::unusable(format!("it is longer than {length_max} bytes")));
+                    return Err(Problem::nonsense(format!("it is longer than {length_max} bytes")));
                 }
                 whole.extend_from_slice(&bytes);
             }

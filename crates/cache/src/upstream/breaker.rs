@@ -59,7 +59,8 @@ impl Breaker {
         self.outages = self.outages.saturating_add(1);
         self.since.get_or_insert(now);
         let over = self.outages.saturating_sub(OUTAGES_MAX);
-        let pause = (self.outages >= OUTAGES_MAX).then(|| PAUSE_MIN.saturating_mul(1 << over.min(8)).min(PAUSE_MAX));
+        let pause =
+            (self.outages >= OUTAGES_MAX).then(|| PAUSE_MIN.saturating_mul(1 << over.min(8)).min(PAUSE_MAX));
         let asked = asked.map(|asked| asked.clamp(PAUSE_MIN, ASKED_MAX));
         if let Some(pause) = asked.max(pause) {
             self.closed_until = Some(now + pause);

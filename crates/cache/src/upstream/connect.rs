@@ -48,7 +48,8 @@ pub fn client(roots: Arc<RootCertStore>, public_only: bool) -> Http {
     tcp.set_nodelay(true);
     tcp.set_keepalive(Some(IDLE));
     let tls = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
-    let https = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().wrap_connector(tcp);
+    let https =
+        HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().wrap_connector(tcp);
     Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE)
@@ -104,10 +105,15 @@ impl Service<Name> for Resolver {
         let public_only = self.public_only;
         Box::pin(async move {
             let found: Vec<_> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            let allowed: Vec<_> =
-                found.into_iter().filter(|address| !public_only || !bailey_oci::redirect::is_private(address.ip())).collect();
+            let allowed: Vec<_> = found
+                .into_iter()
+                .filter(|address| !public_only || !bailey_oci::trust::is_private(address.ip()))
+                .collect();
             if allowed.is_empty() && public_only {
-                let message = format!("`{}` has no public address, and redirects to private ones are not followed", name.as_str());
+                let message = format!(
+                    "`{}` has no public address, and redirects to private ones are not followed",
+                    name.as_str()
+                );
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
             }
             Ok(allowed.into_iter())

@@ -20,15 +20,24 @@ const FILE_LEN_MAX: u64 = 1 << 20;
 pub enum Source {
     /// Nobody in particular.
     Anonymous,
-    Password { username: String, file: PathBuf },
+    Password {
+        username: String,
+        file: PathBuf,
+    },
     /// The entry of `registry` in the `auths` of a Docker configuration file.
-    DockerConfig { file: PathBuf, registry: String },
+    DockerConfig {
+        file: PathBuf,
+        registry: String,
+    },
 }
 
 /// A credential.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Credential {
-    Password { username: String, password: Secret },
+    Password {
+        username: String,
+        password: Secret,
+    },
     /// What is exchanged for access tokens (`identitytoken` in a Docker configuration file).
     IdentityToken(Secret),
 }
@@ -44,7 +53,9 @@ pub enum CredentialError {
     Read { path: PathBuf, source: io::Error },
     #[error("`{path}` is no Docker configuration file: it needs an object `auths` of registries")]
     Syntax { path: PathBuf },
-    #[error("the entry `{registry}` of `{path}` holds no `auth` of the form base64(user:password), and no token")]
+    #[error(
+        "the entry `{registry}` of `{path}` holds no `auth` of the form base64(user:password), and no token"
+    )]
     Entry { path: PathBuf, registry: String },
 }
 
@@ -142,7 +153,10 @@ fn docker(path: &Path, registry: &str, text: &str) -> Result<Option<Credential>,
         return Ok(Some(Credential::IdentityToken(Secret::new(token))));
     }
     if let (Some(username), Some(password)) = (&entry.username, &entry.password) {
-        return Ok(Some(Credential::Password { username: username.clone(), password: Secret::new(password) }));
+        return Ok(Some(Credential::Password {
+            username: username.clone(),
+            password: Secret::new(password),
+        }));
     }
     let encoded = entry.auth.as_deref().ok_or_else(wrong)?;
     let decoded = Zeroizing::new(STANDARD.decode(encoded.trim()).map_err(|_| wrong())?);
@@ -155,7 +169,8 @@ fn docker(path: &Path, registry: &str, text: &str) -> Result<Option<Credential>,
 fn names(key: &str, registry: &str) -> bool {
     let host = key.trim_start_matches("https://").trim_start_matches("http://");
     let host = host.split('/').next().unwrap_or_default();
-    host == registry || (registry == "docker.io" && matches!(host, "index.docker.io" | "registry-1.docker.io"))
+    host == registry
+        || (registry == "docker.io" && matches!(host, "index.docker.io" | "registry-1.docker.io"))
 }
 
 #[cfg(test)]
@@ -210,7 +225,8 @@ mod tests {
             let error = of(&text, "a.example").await.unwrap_err();
             assert!(!format!("{error} {error:?}").contains("hunter2"), "{error:?}");
         }
-        let shown = format!("{:?} {:?}", password("ann", secret), Credential::IdentityToken(Secret::new(secret)));
+        let shown =
+            format!("{:?} {:?}", password("ann", secret), Credential::IdentityToken(Secret::new(secret)));
         assert!(!shown.contains("hunter2"), "{shown}");
     }
 }

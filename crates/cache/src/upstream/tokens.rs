@@ -7,17 +7,21 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bailey_oci::auth::{Challenge, challenges, realm_allowed};
+use bailey_oci::challenge::{self, Bearer, Challenge};
+use bailey_oci::status::Cause;
+use bailey_oci::trust;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
+use hyper::body::Incoming;
 use serde::Deserialize;
 use tokio::time::Instant;
+use url::Url;
 use zeroize::Zeroize as _;
 
 use super::body::Body;
 use super::credentials::{Credential, Secret, Source};
-use super::{Origin, Problem, Upstream, retry_after, sensitive};
+use super::{Origin, Problem, Upstream, distrust, retry_after, sensitive, uri};
 
 /// The validity of a token whose service does not say it: the least that the specification allows.
 const VALID_DEFAULT: u64 = 60;
@@ -49,7 +53,9 @@ struct Token {
 /// For whom a token is.
 pub struct Context<'a> {
     pub upstream: &'a Upstream,
-    pub origin: &'a Origin,
+    /// The URL that asked for a token.
+    pub at: &'a Url,
+    /// What the token is kept under.
     pub scope: &'a str,
     /// Absent for origins that are not the configured registry: they get to see no credential.
     pub credentials: Option<&'a Source>,
@@ -70,10 +76,12 @@ impl Tokens {
         headers: &HeaderMap,
         refused: Option<&Secret>,
     ) -> Result<Secret, Problem> {
-        let slot = self.slot(context.origin, context.scope);
+        let slot = self.slot(&Origin::of(context.at), context.scope);
         let mut token = slot.lock().await;
         // Another request may have got a new one while this one waited.
-        let newer = token.as_ref().filter(|token| token.until > Instant::now() && Some(&token.authorization) != refused);
+        let newer = token
+            .as_ref()
+            .filter(|token| token.until > Instant::now() && Some(&token.authorization) != refused);
         if let Some(newer) = newer {
             return Ok(newer.authorization.clone());
         }
@@ -88,7 +96,9 @@ impl Tokens {
         let key = (origin.clone(), scope.to_owned());
         if slots.len() >= TOKENS_MAX && !slots.contains_key(&key) {
             let now = Instant::now();
-            let holds = |slot: &Slot| slot.try_lock().is_ok_and(|token| token.as_ref().is_some_and(|t| t.until > now));
+            let holds = |slot: &Slot| {
+                slot.try_lock().is_ok_and(|token| token.as_ref().is_some_and(|t| t.until > now))
+            };
             slots.retain(|_, slot| holds(slot));
             if slots.len() >= TOKENS_MAX {
                 slots.clear();
@@ -102,75 +112,65 @@ async fn answer(context: &Context<'_>, headers: &HeaderMap) -> Result<Token, Pro
     let credential = match context.credentials {
         Some(source) => source.read().await.map_err(|error| {
             tracing::error!(upstream = %context.upstream.name(), %error, "no credential");
-            Problem::unusable("it wants a credential, and the configured one cannot be read")
+            Problem::refused("it wants a credential, and the configured one cannot be read")
         })?,
         None => None,
     };
     let texts = headers.get_all(header::WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
-    let offered: Vec<_> = texts.flat_map(challenges).collect();
-    let bearer = offered.iter().find_map(|challenge| match challenge {
-        Challenge::Bearer { realm, service, .. } => Some((realm, service)),
-        _ => None,
-    });
-    if let Some((realm, service)) = bearer {
-        let realm = allowed(context, realm)?;
-        return fetch(context, &realm, service.as_deref(), credential.as_ref()).await;
+    let offered = challenge::parse(texts);
+    match challenge::choose(&offered) {
+        Some(Challenge::Bearer(bearer)) => {
+            let realm = trust::realm(context.at, &bearer.realm, &context.upstream.settings.trust);
+            fetch(context, &realm.map_err(|error| distrust(&error))?, bearer, credential.as_ref()).await
+        }
+        Some(Challenge::Basic { .. }) => match credential.as_ref().and_then(Credential::basic) {
+            // Read again now and then, so that a changed file is used.
+            Some(authorization) => {
+                Ok(Token { authorization, until: Instant::now() + Duration::from_secs(VALID_DEFAULT) })
+            }
+            None => Err(Problem::of(Cause::Unauthorized)),
+        },
+        _ => Err(Problem::of(Cause::Unauthorized)),
     }
-    let basic = offered.iter().any(|challenge| matches!(challenge, Challenge::Basic { .. }));
-    match credential.as_ref().and_then(Credential::basic).filter(|_| basic) {
-        // Read again now and then, so that a changed file is used.
-        Some(authorization) => Ok(Token { authorization, until: Instant::now() + Duration::from_secs(VALID_DEFAULT) }),
-        None => Err(Problem::Denied { status: 401 }),
-    }
-}
-
-/// The token service, if this registry may name it.
-fn allowed(context: &Context<'_>, realm: &str) -> Result<Uri, Problem> {
-    let uri: Uri = realm.parse().map_err(|_| Problem::unusable("its token service is no URL"))?;
-    let origin = Origin::of(&uri).ok_or_else(|| Problem::unusable("its token service is no URL"))?;
-    if origin.scheme != "https" && context.origin.scheme == "https" {
-        return Err(Problem::unusable("its token service is not https"));
-    }
-    if !realm_allowed(&context.origin.host, &origin.host, &context.upstream.settings.realms) {
-        let cause = format!(
-            "it names a token service on another domain, `{}`; list that under `realms` if it is right",
-            origin.host
-        );
-        return Err(Problem::unusable(cause));
-    }
-    Ok(uri)
 }
 
 async fn fetch(
     context: &Context<'_>,
-    realm: &Uri,
-    service: Option<&str>,
+    realm: &Url,
+    bearer: &Bearer,
     credential: Option<&Credential>,
 ) -> Result<Token, Problem> {
-    let mut fields = vec![("scope", context.scope)];
-    fields.extend(service.map(|service| ("service", service)));
+    let scope = bearer.scope.as_deref().filter(|scope| !scope.trim().is_empty()).unwrap_or(context.scope);
+    let mut fields = vec![("scope", scope)];
+    fields.extend(bearer.service.as_deref().map(|service| ("service", service)));
     if let Some(Credential::IdentityToken(secret)) = credential {
         let secret_fields = [("grant_type", "refresh_token"), ("refresh_token", secret.expose())];
         return read(post(context, realm, &fields, &secret_fields).await?).await;
     }
     let basic = credential.and_then(Credential::basic);
-    let answer = send(context, get(realm, &fields, basic.as_ref())?).await?;
+    let answer = send(context, realm, get(realm, &bearer.query(scope), basic.as_ref())?).await?;
     match (answer.status(), credential) {
-        (StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED, Some(Credential::Password { username, password })) => {
-            let secret_fields =
-                [("grant_type", "password"), ("username", username.as_str()), ("password", password.expose())];
+        (
+            StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED,
+            Some(Credential::Password { username, password }),
+        ) => {
+            let secret_fields = [
+                ("grant_type", "password"),
+                ("username", username.as_str()),
+                ("password", password.expose()),
+            ];
             read(post(context, realm, &fields, &secret_fields).await?).await
         }
         _ => read(answer).await,
     }
 }
 
-fn get(realm: &Uri, fields: &[(&str, &str)], basic: Option<&Secret>) -> Result<Request<Full<Bytes>>, Problem> {
-    let query = form(fields);
-    let joint = if realm.query().is_some() { '&' } else { '?' };
+fn get(realm: &Url, query: &str, basic: Option<&Secret>) -> Result<Request<Full<Bytes>>, Problem> {
+    let mut url = realm.clone();
+    let own = realm.query().map(|own| format!("{own}&")).unwrap_or_default();
+    url.set_query(Some(&format!("{own}{query}")));
     let mut request = Request::new(Full::new(Bytes::new()));
-    *request.uri_mut() =
-        format!("{realm}{joint}{query}").parse().map_err(|_| Problem::unusable("its token service is no URL"))?;
+    *request.uri_mut() = uri(&url)?;
     if let Some(secret) = basic {
         request.headers_mut().insert(header::AUTHORIZATION, sensitive(secret)?);
     }
@@ -179,30 +179,34 @@ fn get(realm: &Uri, fields: &[(&str, &str)], basic: Option<&Secret>) -> Result<R
 
 async fn post(
     context: &Context<'_>,
-    realm: &Uri,
+    realm: &Url,
     fields: &[(&str, &str)],
     secret_fields: &[(&str, &str)],
-) -> Result<http::Response<hyper::body::Incoming>, Problem> {
-    let all: Vec<_> = fields.iter().chain(secret_fields).copied().chain([("client_id", "bailey-cache")]).collect();
-    let mut request = Request::new(Full::new(Bytes::from(form(&all))));
+) -> Result<Response<Incoming>, Problem> {
+    let form = {
+        let mut form = url::form_urlencoded::Serializer::new(String::new());
+        form.extend_pairs(fields)
+            .extend_pairs(secret_fields)
+            .append_pair("client_id", "bailey-cache")
+            .finish()
+    };
+    let mut request = Request::new(Full::new(Bytes::from(form)));
     *request.method_mut() = Method::POST;
-    *request.uri_mut() = realm.clone();
+    *request.uri_mut() = uri(realm)?;
     let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
     request.headers_mut().insert(header::CONTENT_TYPE, kind);
-    send(context, request).await
+    send(context, realm, request).await
 }
 
 async fn send(
     context: &Context<'_>,
+    realm: &Url,
     mut request: Request<Full<Bytes>>,
-) -> Result<http::Response<hyper::body::Incoming>, Problem> {
+) -> Result<Response<Incoming>, Problem> {
     request.headers_mut().insert(header::USER_AGENT, super::USER_AGENT);
     request.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    let origin = Origin::of(request.uri()).ok_or_else(|| Problem::unusable("its token service is no URL"))?;
-    // What the configuration names may be anywhere; what only an upstream names must not point into a private network.
-    let named = origin.host == context.upstream.home.host || context.upstream.settings.realms.contains(&origin.host);
-    let http = context.upstream.way(&origin, named)?;
-    http.request(request).await.map_err(|error| Problem::unreachable(format!("token service: {}", super::cause(&error))))
+    let sent = context.upstream.way(realm).request(request).await;
+    sent.map_err(|error| Problem::unreachable(format!("token service: {}", super::cause(&error))))
 }
 
 #[derive(Deserialize)]
@@ -219,53 +223,29 @@ impl Drop for TokenAnswer {
     }
 }
 
-async fn read(response: http::Response<hyper::body::Incoming>) -> Result<Token, Problem> {
+async fn read(response: Response<Incoming>) -> Result<Token, Problem> {
     let (parts, body) = response.into_parts();
     let retry_after = retry_after(&parts.headers);
     match parts.status {
         StatusCode::OK => {}
-        StatusCode::TOO_MANY_REQUESTS => return Err(Problem::Limited { retry_after }),
-        status if status.is_server_error() => {
-            return Err(Problem::Failed { status: status.as_u16(), retry_after });
+        status if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS => {
+            // Whatever it says about its own path, it is about the credential and not about the image.
+            return Err(Problem::of(Cause::Unauthorized));
         }
-        status => return Err(Problem::Denied { status: status.as_u16() }),
+        status => return Err(Problem::status(status.as_u16(), retry_after)),
     }
     let deadline = Instant::now() + Duration::from_secs(10);
     let body = Body::new(body).whole(ANSWER_LEN_MAX, deadline).await?;
     // The parser's own message would repeat parts of the answer.
     let answer: TokenAnswer =
-        serde_json::from_slice(&body).map_err(|_| Problem::unusable("its token service gave no token"))?;
+        serde_json::from_slice(&body).map_err(|_| Problem::nonsense("its token service gave no token"))?;
     let token = [answer.token.as_deref(), answer.access_token.as_deref()];
     let token = token.into_iter().flatten().find(|token| !token.is_empty());
-    let token = token.ok_or_else(|| Problem::unusable("its token service gave no token"))?;
+    let token = token.ok_or_else(|| Problem::nonsense("its token service gave no token"))?;
     // A day at most: a service that says more has no say in how long a revoked token is tried.
     let valid = answer.expires_in.unwrap_or(VALID_DEFAULT).clamp(VALID_DEFAULT, 86_400) - VALID_MARGIN;
-    Ok(Token { authorization: Secret::new(&format!("Bearer {token}")), until: Instant::now() + Duration::from_secs(valid) })
-}
-
-/// Writes fields as `application/x-www-form-urlencoded`.
-fn form(fields: &[(&str, &str)]) -> String {
-    let mut text = String::new();
-    for (key, value) in fields {
-        if !text.is_empty() {
-            text.push('&');
-        }
-        text.push_str(key);
-        text.push('=');
-        for byte in value.bytes() {
-            match byte {
-                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => text.push(char::from(byte)),
-                _ => text.push_str(&format!("%{byte:02X}")),
-            }
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn fields_are_encoded_so_that_no_value_ends_another() {
-        assert_eq!(super::form(&[("scope", "repository:a/b:pull"), ("x", "1&y=2 ü")]), "scope=repository%3Aa%2Fb%3Apull&x=1%26y%3D2%20%C3%BC");
-    }
+    Ok(Token {
+        authorization: Secret::new(&format!("Bearer {token}")),
+        until: Instant::now() + Duration::from_secs(valid),
+    })
 }
