@@ -26,7 +26,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
 pub use blobs::{Passing, Source};
-pub use manifests::{Manifest, Served};
+pub use manifests::{Manifest, Served, Stale};
 
 use crate::index::{Index, ListRecord};
 use crate::metrics::Metrics;

@@ -157,7 +157,10 @@ mod tests {
         let head = whole(
             "GET /v2/a/blobs/sha256:00?ns=docker.io HTTP/1.1\r\nHost: x\r\nrange: bytes=5- \r\nAccept-Encoding: gzip\r\n\r\n",
         );
-        assert_eq!((head.path.as_str(), head.query.as_deref()), ("/v2/a/blobs/sha256:00", Some("ns=docker.io")));
+        assert_eq!(
+            (head.path.as_str(), head.query.as_deref()),
+            ("/v2/a/blobs/sha256:00", Some("ns=docker.io"))
+        );
         assert_eq!(head.range.as_deref(), Some("bytes=5-"));
         assert!(head.keep_alive && !head.has_body);
     }

@@ -1,0 +1,75 @@
+//! The one page of the admin port: what the cache holds, saves and cannot reach.
+
+use std::fmt::Write as _;
+
+use bailey_oci::Registry;
+
+use crate::cache::Cache;
+use crate::metrics::Metrics;
+
+const HEAD: &str = "<!doctype html>
+<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Bailey image cache</title>
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem; color: #1a1a1a; background: #fff }
+table { border-collapse: collapse; width: 100% }
+th, td { text-align: right; padding: .3rem .6rem; border-bottom: 1px solid #ccc }
+th:first-child, td:first-child { text-align: left }
+</style></head><body><main>
+<h1>Image cache</h1>
+";
+
+/// Writes the page.
+pub fn render(cache: &Cache) -> String {
+    let usage = cache.store().usage();
+    let mut page = HEAD.to_owned();
+    let share = usage.used_bytes.saturating_mul(100).checked_div(usage.bytes_max).unwrap_or(0);
+    let blobs = usage.blobs;
+    let (used, limit) = (size(usage.used_bytes), size(usage.bytes_max));
+    let mut line = |text: String| page.push_str(&text);
+    line(format!(
+        "<p>{blobs} blobs, {used} of {limit} ({share} %), {} being fetched.</p>\n",
+        cache.fills_running()
+    ));
+    line("<table><thead><tr><th scope=\"col\">Upstream</th>".to_owned());
+    for title in ["Hits", "Misses", "Served stale", "Saved", "Fetched", "Answers"] {
+        line(format!("<th scope=\"col\">{title}</th>"));
+    }
+    line("</tr></thead><tbody>\n".to_owned());
+    for upstream in cache.upstreams() {
+        line(row(cache, upstream));
+    }
+    line("</tbody></table>\n<p><a href=\"/metrics\">Metrics</a></p>\n</main></body></html>\n".to_owned());
+    page
+}
+
+fn row(cache: &Cache, upstream: &Registry) -> String {
+    let metrics = &cache.metrics;
+    let count = |family| Metrics::count(family, upstream);
+    let state = match crate::run::away(cache, upstream) {
+        Some(time) => format!("away for {} s", time.as_secs()),
+        None => "yes".to_owned(),
+    };
+    let mut row = String::new();
+    // The names of registries hold nothing that HTML would read.
+    let written = write!(
+        row,
+        "<tr><td>{upstream}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{state}</td></tr>\n",
+        count(&metrics.hits),
+        count(&metrics.misses),
+        count(&metrics.stale_served),
+        size(count(&metrics.bytes_hit)),
+        size(count(&metrics.bytes_fetched)),
+    );
+    debug_assert!(written.is_ok(), "a string takes all");
+    row
+}
+
+fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let (mut rest, mut unit) = (bytes, 0);
+    while rest >= 10_240 && unit + 1 < UNITS.len() {
+        rest /= 1024;
+        unit += 1;
+    }
+    format!("{rest} {}", UNITS.get(unit).copied().unwrap_or_default())
+}
