@@ -1,5 +1,7 @@
 //! The one binary: reads the command line, runs a verb or a role, ends with its exit code.
 
+mod cache;
+
 use std::process::ExitCode;
 
 use bailey_cli::{Command, Exit, Global, OperatorArguments};
@@ -12,7 +14,7 @@ fn main() -> ExitCode {
     };
     bailey_process::crypto::install();
     let mut builder = match &cli.command {
-        Command::Verb(_) => tokio::runtime::Builder::new_multi_thread(),
+        Command::Verb(_) | Command::Cache(_) => tokio::runtime::Builder::new_multi_thread(),
         // The operator waits for the API server most of the time; one thread keeps its memory in one heap.
         Command::Operator(_) => tokio::runtime::Builder::new_current_thread(),
     };
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
     let exit = match &cli.command {
         Command::Verb(verb) => runtime.block_on(bailey_cli::run(&cli.global, verb)),
         Command::Operator(arguments) => runtime.block_on(operator(&cli.global, arguments)),
+        Command::Cache(arguments) => runtime.block_on(cache::run(arguments)),
     };
     ExitCode::from(exit.code())
 }

@@ -16,7 +16,7 @@ use bailey_oci::visibility::Visibility;
 use bailey_oci::{Digest, Registry, Upstreams};
 use url::Url;
 
-pub use file::File;
+pub use file::{File, FileTls, FileUpstream};
 pub use text::{bytes, duration};
 
 use crate::serve::tls::Files;

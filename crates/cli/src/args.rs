@@ -63,6 +63,9 @@ pub enum Command {
     Verb(Verb),
     /// Runs the operator: Installation and Tenants to native objects.
     Operator(OperatorArguments),
+    /// Runs a pull-through cache of OCI images: gives nodes what registries have, also while those are away.
+    #[command(after_help = crate::examples::CACHE)]
+    Cache(CacheArguments),
 }
 
 /// What people use.
@@ -140,6 +143,47 @@ pub struct OperatorArguments {
     /// The name of this replica in the Lease; made from the pod's name if absent.
     #[arg(long, env = "POD_NAME", value_name = "NAME")]
     pub identity: Option<String>,
+    /// Writes the log as JSON.
+    #[arg(long)]
+    pub log_json: bool,
+}
+
+/// How the image cache runs. Each flag can also be said in the file.
+#[derive(Debug, Clone, Args)]
+pub struct CacheArguments {
+    /// The address that nodes ask; 127.0.0.1:5000 if absent.
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<SocketAddr>,
+    /// The address of the admin port: probes, metrics and a page; 127.0.0.1:8080 if absent.
+    #[arg(long, value_name = "ADDRESS")]
+    pub admin: Option<SocketAddr>,
+    /// The folder that blobs are kept in.
+    #[arg(long, value_name = "DIR")]
+    pub store: Option<PathBuf>,
+    /// What blobs and fetches under way may take on the disk, such as 10GiB; never more.
+    #[arg(long, value_name = "SIZE")]
+    pub budget: Option<String>,
+    /// A registry that may be asked, and where it is; repeatable. Nothing else is ever dialled.
+    #[arg(long = "upstream", value_name = "NAME=URL")]
+    pub upstreams: Vec<String>,
+    /// The registry that is meant where a request names none.
+    #[arg(long, value_name = "NAME")]
+    pub default_upstream: Option<String>,
+    /// A YAML file with all of this, credentials, freshness of tags and who may see what.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// The certificate to serve with, as PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// Its key, as PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// Asks nodes for certificates of these authorities.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub client_ca: Option<PathBuf>,
+    /// Another cache, which is asked in place of all registries.
+    #[arg(long, value_name = "URL")]
+    pub parent: Option<String>,
     /// Writes the log as JSON.
     #[arg(long)]
     pub log_json: bool,

@@ -142,3 +142,14 @@ Examples:
 
 It holds names, types, rights and references, and no value of any Secret. Exit codes: 0 all was read, 3 something
 could not be read; the file says what.";
+
+pub(crate) const CACHE: &str = "\
+Examples:
+  bailey cache --store /var/lib/bailey/cache --budget 100GiB --upstream docker.io --listen 0.0.0.0:5000
+                                        Docker Hub for all nodes that name this as its mirror
+  bailey cache --config cache.yaml      several registries, credentials, rules for tags
+  bailey cache --store /var/lib/bailey/cache --budget 20GiB --upstream docker.io \\
+    --parent https://images.management.example:5000
+                                        a cache of a workload cluster, below one that all share
+
+A line of JSON on standard output names the addresses as soon as it serves. SIGTERM lets answers finish.";
