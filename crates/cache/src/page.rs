@@ -51,9 +51,9 @@ fn row(cache: &Cache, upstream: &Registry) -> String {
     };
     let mut row = String::new();
     // The names of registries hold nothing that HTML would read.
-    let written = write!(
+    let written = writeln!(
         row,
-        "<tr><td>{upstream}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{state}</td></tr>\n",
+        "<tr><td>{upstream}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{state}</td></tr>",
         count(&metrics.hits),
         count(&metrics.misses),
         count(&metrics.stale_served),

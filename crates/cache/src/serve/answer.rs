@@ -24,7 +24,7 @@ pub struct Answer {
 pub enum Body {
     Empty,
     Bytes(Bytes),
-    Blob(BlobBody),
+    Blob(Box<BlobBody>),
 }
 
 /// A blob, or parts of one.

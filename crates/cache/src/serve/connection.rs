@@ -111,7 +111,7 @@ async fn write(
         }
         Body::Blob(body) => {
             transport.write(&head).await?;
-            blob(front, transport, body).await?;
+            blob(front, transport, *body).await?;
         }
     }
     Ok(())

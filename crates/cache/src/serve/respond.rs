@@ -122,7 +122,9 @@ async fn blob(
     headers.push(("etag", tag));
     headers.push(("accept-ranges", range::UNIT.to_owned()));
     let body = match source {
-        Some(source) if !parts.pieces.is_empty() => Body::Blob(BlobBody { place, digest, source, parts }),
+        Some(source) if !parts.pieces.is_empty() => {
+            Body::Blob(Box::new(BlobBody { place, digest, source, parts }))
+        }
         _ => Body::Empty,
     };
     Ok(Answer { status, headers, length, body, close: false })

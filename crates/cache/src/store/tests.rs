@@ -152,7 +152,14 @@ async fn a_length_that_is_not_known_is_reserved_as_it_comes() {
 async fn the_coldest_goes_for_what_comes_and_the_budget_is_never_exceeded() {
     let bench = Bench::new();
     let (store, _) = bench.open(ROOM);
-    let on_disk = || bench.files("").iter().filter(|path| !path.ends_with("index.redb")).map(|path| fs::metadata(path).unwrap().len()).sum::<u64>();
+    let on_disk = || {
+        bench
+            .files("")
+            .iter()
+            .filter(|path| !path.ends_with("index.redb"))
+            .map(|path| fs::metadata(path).unwrap().len())
+            .sum::<u64>()
+    };
     let mut all = Vec::new();
     for seed in 0..12 {
         all.push(put(&store, seed, 200 << 10).await);

@@ -44,7 +44,8 @@ async fn manifests_are_those_of_the_upstream_by_tag_and_digest_cold_and_warm() {
             for method in ["HEAD", "GET"] {
                 for reference in [tag, &digest] {
                     let rest = format!("acme/app/manifests/{reference}");
-                    let (ours, theirs) = (site.ask(method, &rest).await, site.ask_upstream(method, &rest).await);
+                    let (ours, theirs) =
+                        (site.ask(method, &rest).await, site.ask_upstream(method, &rest).await);
                     assert_eq!((ours.status, &ours.body), (200, &theirs.body), "{round} {method} {rest}");
                     for name in ["content-type", "docker-content-digest", "content-length"] {
                         assert_eq!(ours.header(name), theirs.header(name), "{round} {method} {rest}: {name}");
@@ -69,7 +70,11 @@ async fn images_of_all_kinds_are_pulled_cold_and_warm_whole_and_in_chunks() {
         site.upstream.push("acme/app", tag, &image);
         for node in [site.node(), site.node(), site.node().in_chunks(7_000)] {
             let pulled = node.pull("acme/app", tag).await.unwrap();
-            assert_eq!((pulled.digest, &pulled.media_type), (image.digest(), &image.root().media_type), "{tag}");
+            assert_eq!(
+                (pulled.digest, &pulled.media_type),
+                (image.digest(), &image.root().media_type),
+                "{tag}"
+            );
         }
     }
 }

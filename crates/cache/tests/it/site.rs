@@ -117,7 +117,12 @@ impl Site {
 }
 
 /// A cache in front of an upstream.
-pub async fn start(upstream: &Upstream, store: &Path, bytes_max: u64, tweak: impl FnOnce(&mut Config)) -> Bound {
+pub async fn start(
+    upstream: &Upstream,
+    store: &Path,
+    bytes_max: u64,
+    tweak: impl FnOnce(&mut Config),
+) -> Bound {
     let upstream = UpstreamConfig::anonymous(REGISTRY.parse().unwrap(), upstream.url().parse().unwrap());
     let mut config = Config::local(store, bytes_max, vec![upstream]);
     config.freshness = Policy { otherwise: Freshness::For(Duration::ZERO), ..Policy::default() };
