@@ -23,7 +23,7 @@ use bailey_oci::visibility::{Place, Visibility};
 use bailey_oci::{Digest, Reference, Registry, Tag};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 pub use blobs::{Passing, Source};
 pub use manifests::{Manifest, Served, Stale};
@@ -39,6 +39,8 @@ use flights::Flights;
 pub const ANSWER: Duration = Duration::from_millis(4500);
 /// How long it may take to hear whether a tag that is here is still what it was.
 const REVALIDATE: Duration = Duration::from_secs(2);
+/// How long a blob whose bytes are all here may take to come to the disk when the cache ends.
+const COMMIT: Duration = Duration::from_secs(5);
 /// As many fills of one upstream run at a time; others wait for their turn.
 const FILLS_MAX: usize = 64;
 /// Sizes that manifests announced, for HEAD on blobs that are not here; some 200 bytes each.
@@ -130,8 +132,12 @@ impl Cache {
         self.fills().len()
     }
 
-    /// Stops all fills and waits for their tasks. What they had is removed.
+    /// Stops all fills and waits for their tasks. What they had is removed, unless it is whole already.
     pub async fn close(&self) {
+        let until = Instant::now() + COMMIT;
+        while Instant::now() < until && self.fills().values_mut().any(|(fill, _)| fill.now().is_whole()) {
+            sleep(Duration::from_millis(5)).await;
+        }
         let mut running = {
             let mut tasks = self.tasks();
             tasks.closed = true;

@@ -102,6 +102,12 @@ impl Visibility {
         self.audience(place).has(client)
     }
 
+    /// Whether nothing is kept from anybody: then it does not matter where content came from.
+    pub fn is_open(&self) -> bool {
+        let audiences = self.grants.iter().map(|grant| &grant.audience).chain([&self.otherwise]);
+        audiences.into_iter().all(|audience| *audience == Audience::Everyone)
+    }
+
     /// Decides about content that is here and linked to `links`, asked for in `place`.
     pub fn access<'a>(
         &self,

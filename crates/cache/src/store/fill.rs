@@ -38,6 +38,13 @@ pub struct Progress {
     pub end: Option<Result<(), Failure>>,
 }
 
+impl Progress {
+    /// Whether all bytes are here and found right, and the blob is on its way into the store.
+    pub fn is_whole(&self) -> bool {
+        self.end.is_none() && self.total.is_some_and(|total| self.readable == total)
+    }
+}
+
 /// Why a fill ended without a blob.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Failure {
