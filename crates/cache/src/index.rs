@@ -204,8 +204,9 @@ impl Index {
         tags
     }
 
-    /// A list as last seen. Blocks: it is read from disk.
+    /// A list as last seen. Blocks: it is read from disk, after what waits to be written.
     pub fn list(&self, key: &str) -> Option<ListRecord> {
+        self.0.disk.flush();
         self.0.disk.list(key)
     }
 
