@@ -100,3 +100,6 @@ fn verifier(path: &Path) -> Result<Arc<dyn rustls::server::danger::ClientCertVer
     }
     WebPkiClientVerifier::builder(Arc::new(roots)).build().map_err(|error| failed(io::Error::other(error)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -152,7 +152,9 @@ async fn a_redirect_elsewhere_carries_no_authorization_and_none_leads_into_a_pri
     assert_eq!(store.requests().len(), 1);
 
     let inside = target.replace("127.0.0.1", "127.0.0.2");
-    for to in [inside.as_str(), &target.replace("127.0.0.1", "localhost"), &target.replace("127.0.0.1", "[::1]")] {
+    for to in
+        [inside.as_str(), &target.replace("127.0.0.1", "localhost"), &target.replace("127.0.0.1", "[::1]")]
+    {
         remote.heal();
         redirect(to);
         let problem = upstream(known.clone()).ask(&ask(), soon()).await.unwrap_err();
