@@ -79,7 +79,6 @@ async fn images_of_all_kinds_are_pulled_cold_and_warm_whole_and_in_chunks() {
     }
 }
 
-/// While a blob comes in, another node reads the same file.
 #[tokio::test]
 async fn a_node_that_comes_while_a_blob_is_fetched_gets_the_same_bytes() {
     let site = Site::new().await;

@@ -63,8 +63,18 @@ impl Site {
     /// Stops the cache and starts it again on the same store.
     pub async fn restarted(self, tweak: impl FnOnce(&mut Config)) -> Self {
         let Self { upstream, cache, store, bytes_max } = self;
-        cache.stop().await.unwrap();
+        // A cache that had to cut answers off says so, and has stopped all the same.
+        let _stopped = cache.stop().await;
         let cache = start(&upstream, store.path(), bytes_max, tweak).await;
+        Self { upstream, cache, store, bytes_max }
+    }
+
+    /// Stops the cache, does something to its store, and starts it again.
+    pub async fn restarted_after(self, change: impl FnOnce(&Path)) -> Self {
+        let Self { upstream, cache, store, bytes_max } = self;
+        cache.stop().await.unwrap();
+        change(store.path());
+        let cache = start(&upstream, store.path(), bytes_max, |_| {}).await;
         Self { upstream, cache, store, bytes_max }
     }
 
