@@ -1,14 +1,28 @@
 //! The role `cache`: from flags and a file to a cache that runs until a signal.
 
+mod hosts_toml;
+
 use std::io::Write as _;
+use std::path::Path;
 
 use bailey_cache::config::{self, Config, ConfigError, File, FileTls, FileUpstream};
-use bailey_cli::{CacheArguments, Exit};
+use bailey_cache::prefetch::{Image, Prefetch};
+use bailey_cache::store::{Scrubbed, Store};
+use bailey_cli::{CacheAction, CacheArguments, Exit, PrefetchArguments};
 use bailey_process::drain::Interrupts;
 use bailey_process::telemetry::{self, LogFormat, report};
 
-/// Runs the cache.
+/// Runs the cache, or does what else is asked about one.
 pub async fn run(arguments: &CacheArguments) -> Exit {
+    match &arguments.action {
+        None => serve(arguments).await,
+        Some(CacheAction::HostsToml(arguments)) => hosts_toml::run(arguments),
+        Some(CacheAction::Prefetch(arguments)) => prefetch(arguments).await,
+        Some(CacheAction::Scrub { store }) => scrub(store),
+    }
+}
+
+async fn serve(arguments: &CacheArguments) -> Exit {
     let format = if arguments.log_json { LogFormat::Json } else { LogFormat::Text };
     if let Err(error) = telemetry::init(format, None) {
         return fail(&error, Exit::Usage);
@@ -27,8 +41,7 @@ pub async fn run(arguments: &CacheArguments) -> Exit {
         Err(error) => return fail(&error, Exit::Usage),
     };
     let ready = serde_json::json!({ "listen": bound.listen.to_string(), "admin": bound.admin.to_string() });
-    // Nobody may be reading; the cache serves all the same.
-    let _said = writeln!(std::io::stdout(), "{ready}");
+    say(&ready.to_string());
     match bound.join().await {
         Ok(()) => Exit::Clean,
         Err(error) => fail(&error, Exit::Internal),
@@ -58,6 +71,57 @@ fn configuration(arguments: &CacheArguments) -> Result<Config, ConfigError> {
         ..File::default()
     };
     file.overlaid(flags).config()
+}
+
+async fn prefetch(arguments: &PrefetchArguments) -> Exit {
+    let prefetch = Prefetch::new(&arguments.cache, arguments.ca.as_deref(), &arguments.platform);
+    let prefetch = match prefetch {
+        Ok(prefetch) => prefetch,
+        Err(error) => return fail(&error, Exit::Usage),
+    };
+    let mut exit = Exit::Clean;
+    for text in &arguments.images {
+        let image = match text.parse::<Image>() {
+            Ok(image) => image,
+            Err(error) => return fail(&error, Exit::Usage),
+        };
+        match prefetch.pull(&image).await {
+            Ok(pulled) => say(&format!("{text} {} {} bytes", pulled.digest, pulled.bytes)),
+            Err(problem) => {
+                eprintln!("error: {text}: {problem}");
+                exit = Exit::Incomplete;
+            }
+        }
+    }
+    exit
+}
+
+fn scrub(folder: &Path) -> Exit {
+    if !folder.join("blobs").is_dir() {
+        eprintln!("error: `{}` is no folder of a cache: it has no `blobs`", folder.display());
+        return Exit::Usage;
+    }
+    // Nothing is fetched here, so nothing has to make room.
+    let (store, opened) = match Store::open(folder.to_owned(), u64::MAX) {
+        Ok(opened) => opened,
+        Err(error) => return fail(&error, Exit::Usage),
+    };
+    let mut damaged = opened.damaged;
+    for digest in store.digests() {
+        if store.scrub(&digest) == Scrubbed::Damaged {
+            say(&format!("{digest} damaged, removed"));
+            damaged += 1;
+        }
+    }
+    say(&format!("{} blobs sound, {damaged} damaged and removed", store.usage().blobs));
+    store.index().flush();
+    if damaged == 0 { Exit::Clean } else { Exit::Findings }
+}
+
+/// Writes a line of the answer.
+fn say(line: &str) {
+    // Nobody may be reading any more; what was done is done.
+    let _said = writeln!(std::io::stdout(), "{line}");
 }
 
 fn fail(error: &dyn std::error::Error, exit: Exit) -> Exit {

@@ -10,6 +10,7 @@ pub mod config;
 pub mod index;
 pub mod metrics;
 mod page;
+pub mod prefetch;
 mod run;
 pub mod serve;
 pub mod store;

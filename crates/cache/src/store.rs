@@ -332,8 +332,9 @@ pub struct Blob {
     _hold: Arc<Hold>,
 }
 
+/// Lives as long as somebody reads a blob.
 #[derive(Debug)]
-struct Hold {
+pub(crate) struct Hold {
     store: Store,
     digest: Digest,
 }

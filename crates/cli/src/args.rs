@@ -64,7 +64,7 @@ pub enum Command {
     /// Runs the operator: Installation and Tenants to native objects.
     Operator(OperatorArguments),
     /// Runs a pull-through cache of OCI images: gives nodes what registries have, also while those are away.
-    #[command(after_help = crate::examples::CACHE)]
+    #[command(after_help = crate::examples::CACHE, args_conflicts_with_subcommands = true)]
     Cache(CacheArguments),
 }
 
@@ -148,9 +148,82 @@ pub struct OperatorArguments {
     pub log_json: bool,
 }
 
+/// What else there is to do about an image cache.
+#[derive(Debug, Clone, Subcommand)]
+pub enum CacheAction {
+    /// Writes the files by which containerd finds the cache; touches none that somebody else wrote.
+    #[command(after_help = crate::examples::CACHE_HOSTS_TOML)]
+    HostsToml(HostsTomlArguments),
+    /// Pulls images through a cache that runs, so that it has them.
+    #[command(after_help = crate::examples::CACHE_PREFETCH)]
+    Prefetch(PrefetchArguments),
+    /// Hashes every blob of a cache that does not run, and removes what is damaged.
+    #[command(after_help = crate::examples::CACHE_SCRUB)]
+    Scrub {
+        /// The folder of the cache.
+        #[arg(long, value_name = "DIR")]
+        store: PathBuf,
+    },
+}
+
+/// Which files to write for containerd.
+#[derive(Debug, Clone, Args)]
+pub struct HostsTomlArguments {
+    /// Where nodes reach the cache, such as http://127.0.0.1:5000.
+    #[arg(long, value_name = "URL")]
+    pub cache: String,
+    /// A registry to write a file for; repeatable. One file for all registries without their own if absent.
+    #[arg(long = "registry", value_name = "NAME")]
+    pub registries: Vec<String>,
+    /// Never goes to the registry itself, for nodes without an uplink.
+    #[arg(long)]
+    pub offline: bool,
+    /// The version of containerd on the node; newer keys are used only if it is known to understand them.
+    #[arg(long, value_name = "VERSION")]
+    pub containerd: Option<String>,
+    /// How many seconds a node tries to connect before it goes on; needs containerd 2.1.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=30))]
+    pub dial_timeout: u64,
+    /// Certificates that the node trusts for the cache: a path on the node.
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<String>,
+    /// The node's certificate for the cache: a path on the node.
+    #[arg(long, value_name = "FILE", requires = "client_key")]
+    pub client_cert: Option<String>,
+    /// Its key.
+    #[arg(long, value_name = "FILE", requires = "client_cert")]
+    pub client_key: Option<String>,
+    /// The folder to write to, such as /etc/containerd/certs.d; printed if absent.
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Takes the files away again.
+    #[arg(long, requires = "dir")]
+    pub remove: bool,
+}
+
+/// Which images to pull, and for which platform.
+#[derive(Debug, Clone, Args)]
+pub struct PrefetchArguments {
+    /// Where the cache is.
+    #[arg(long, value_name = "URL")]
+    pub cache: String,
+    /// Only this platform of images that have several, as OS/ARCHITECTURE.
+    #[arg(long, value_name = "PLATFORM", default_value = "linux/amd64")]
+    pub platform: String,
+    /// Certificates that the cache is checked by, as PEM.
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// The images, as REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST.
+    #[arg(required = true, value_name = "IMAGE")]
+    pub images: Vec<String>,
+}
+
 /// How the image cache runs. Each flag can also be said in the file.
 #[derive(Debug, Clone, Args)]
 pub struct CacheArguments {
+    /// Something else than to run.
+    #[command(subcommand)]
+    pub action: Option<CacheAction>,
     /// The address that nodes ask; 127.0.0.1:5000 if absent.
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,

@@ -23,7 +23,10 @@ mod snapshot;
 mod verify;
 
 pub use analyse::schemas;
-pub use args::{CacheArguments, Cli, Command, Global, OperatorArguments, Verb};
+pub use args::{
+    CacheAction, CacheArguments, Cli, Command, Global, HostsTomlArguments, OperatorArguments,
+    PrefetchArguments, Verb,
+};
 pub(crate) use bailey_process::telemetry::report;
 pub use client::client;
 pub use documents::{command, parse};

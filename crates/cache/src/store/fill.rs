@@ -18,7 +18,7 @@ use bytes::Bytes;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-use super::Store;
+use super::{Hold, Store};
 use crate::clock;
 use crate::upstream::Problem;
 
@@ -36,6 +36,8 @@ pub struct Progress {
     pub readable: u64,
     /// How the fill ended.
     pub end: Option<Result<(), Failure>>,
+    /// Keeps the blob from eviction while anybody follows the fill that it came in by.
+    pub(super) hold: Option<Arc<Hold>>,
 }
 
 impl Progress {
@@ -247,12 +249,14 @@ impl Writer {
             return Err(Problem::wrong("the bytes have another digest").into());
         }
         teller.0.send_modify(|progress| (progress.total, progress.readable) = (Some(written), written));
-        spawn_blocking(move || self.commit(media_type)).await.map_err(|_| Failure::Abandoned)??;
+        let hold =
+            spawn_blocking(move || self.commit(media_type)).await.map_err(|_| Failure::Abandoned)??;
+        teller.0.send_modify(|progress| progress.hold = hold);
         Ok(written)
     }
 
     /// Renames the fill to its digest. The bytes go to the disk first: a power cut must not leave a name without them.
-    fn commit(self, media_type: Option<Arc<str>>) -> Result<(), Failure> {
+    fn commit(self, media_type: Option<Arc<str>>) -> Result<Option<Arc<Hold>>, Failure> {
         self.file.sync_data().map_err(disk)?;
         let mut space = lock(&self.space);
         let store = space.store.clone();
@@ -263,12 +267,15 @@ impl Writer {
         fs::rename(&space.path, &target).map_err(disk)?;
         let now = clock::now();
         store.0.index.put_blob(self.digest, self.written, media_type, now);
-        if let Some(reservation) = space.reservation.take()
-            && !store.budget().commit(reservation, self.digest, self.written, now)
-        {
+        let Some(reservation) = space.reservation.take() else { return Ok(None) };
+        // In one go, so that nobody evicts it in between: whoever follows the fill has the file open.
+        let mut budget = store.budget();
+        if !budget.commit(reservation, self.digest, self.written, now) {
             tracing::debug!(digest = %self.digest, "the blob was there already");
         }
-        Ok(())
+        let held = budget.hold(&self.digest, now);
+        drop(budget);
+        Ok(held.then(|| Arc::new(Hold { store, digest: self.digest })))
     }
 }
 

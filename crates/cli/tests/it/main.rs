@@ -55,7 +55,7 @@ async fn call(access: &Access, arguments: &[&str]) -> Result<Output, CliError> {
     let cli = Cli::try_parse_from(common.iter().chain(arguments)).unwrap();
     match &cli.command {
         Command::Verb(verb) => answer(&cli.global, verb).await,
-        Command::Operator(_) => unreachable!("no verb is a role"),
+        Command::Operator(_) | Command::Cache(_) => unreachable!("no verb is a role"),
     }
 }
 
