@@ -12,6 +12,7 @@
 mod analyser;
 mod apps;
 mod attacks;
+mod cache;
 mod chart;
 mod lifecycle;
 mod operator;
