@@ -120,6 +120,53 @@ async fn a_blob_beyond_the_budget_is_streamed_past_the_disk() {
     assert!(site.holds(large.layers()[1].digest) && !site.file(layer(&large)).exists());
 }
 
+/// What files of the store take that are removed and still open: only the disk sees them.
+fn open_and_removed(store: &Path) -> u64 {
+    let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let bytes = descriptors.filter_map(|descriptor| {
+        let target = std::fs::read_link(descriptor.path()).ok()?;
+        let removed = target.starts_with(store) && target.to_string_lossy().ends_with("(deleted)");
+        removed.then(|| std::fs::metadata(descriptor.path()).map_or(0, |metadata| metadata.len()))
+    });
+    bytes.sum()
+}
+
+/// Files that were removed under slow readers stayed on the disk, and nobody counted them.
+#[tokio::test]
+async fn what_slow_nodes_still_read_counts_against_the_budget() {
+    let budget = 40 << 20;
+    let site = Site::sized(budget, |_| {}).await;
+    let slow = Image::new(Flavour::Oci, 1, &[Layer::random(1, 16 << 20)]);
+    let others: Vec<_> = (2..5).map(|n| Image::new(Flavour::Oci, n, &[Layer::random(n, 12 << 20)])).collect();
+    site.upstream.push("acme/app", "slow", &slow);
+    for (n, image) in (0..).zip(&others) {
+        site.upstream.push("acme/app", tag(n), image);
+    }
+    let path = format!("/v2/registry.example/acme/app/blobs/{}", layer(&slow));
+    // One that began while the blob came in, and one that began when it was here.
+    let mut readers = Vec::new();
+    for _ in 0..2 {
+        let mut reader = site.http().get(&path).await.unwrap();
+        reader.piece().await.unwrap();
+        readers.push(reader);
+        until("it is kept", || site.holds(layer(&slow))).await;
+    }
+    readers.pop();
+    for n in 0..3 {
+        assert_eq!(
+            site.node().pull("acme/app", tag(n)).await.map(|pulled| pulled.digest),
+            Ok(others[n as usize].digest())
+        );
+        let on_disk = taken(site.store()) + open_and_removed(site.store());
+        assert!(on_disk <= budget, "{on_disk} bytes are on the disk");
+    }
+    for reader in readers {
+        let (digest, length, _) = reader.hashed(bailey_oci::Algorithm::Sha256).await;
+        // The first piece was read before, so only the rest is hashed.
+        assert!(digest != layer(&slow) && length < 16 << 20 && length > 15 << 20);
+    }
+}
+
 /// Images that were pulled by digest all the time were removed for their age.
 #[tokio::test]
 async fn what_is_read_by_digest_stays_while_others_come_and_go() {

@@ -11,6 +11,7 @@
 mod site;
 
 mod broken_upstream;
+mod conformance;
 mod content;
 mod credentials;
 mod disk;
