@@ -110,3 +110,16 @@ fn an_upstream_flag_needs_a_name_and_may_do_without_its_usual_address() {
     }
     assert!(matches!(UpstreamConfig::parse("a.example=https://u:p@a"), Err(ConfigError::Url { .. })));
 }
+
+#[test]
+fn the_example_in_the_documentation_is_understood() {
+    let config = config(include_str!("../../../../docs/examples/cache/cache.yaml")).unwrap();
+    assert_eq!(
+        (config.upstreams.len(), config.freshness.rules.len(), config.visibility.grants.len()),
+        (2, 2, 1)
+    );
+    assert!(config.tls.unwrap().client_ca.is_some());
+    assert!(
+        matches!(&config.upstreams[0].credentials, Source::DockerConfig { registry, .. } if registry == "docker.io")
+    );
+}
