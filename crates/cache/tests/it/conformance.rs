@@ -4,12 +4,16 @@
 //! digest header on manifests in a way that no server passes. So its printed results count, and that switch is off.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
 use std::process::Stdio;
 
 use bailey_testkit::registry::{Flavour, Image, Layer};
-use bailey_testkit::{Tool, tools};
+use bailey_testkit::{Process, Tool, tools};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
 
-use crate::site::{REGISTRY, Site};
+use crate::site::{REGISTRY, Site, until};
 
 /// Runs the suite; what it printed, and each of its tests with what came of it.
 async fn run(settings: &[(&str, String)]) -> (String, BTreeMap<String, String>) {
@@ -72,4 +76,102 @@ async fn reading_conforms_cold_and_warm() {
         assert_eq!(failed(&results), Vec::<&String>::new(), "{round}: {printed}");
         assert!(passed(&results) >= 18, "{round}: {printed}");
     }
+}
+
+/// Starts a registry that can be pushed to; where it listens.
+async fn registry(folder: &Path) -> (Process, SocketAddr) {
+    let program = tokio::task::spawn_blocking(|| tools::path(Tool::Registry)).await.unwrap().unwrap();
+    let root = folder.join("registry");
+    let config = format!(
+        "version: 0.1\nlog: {{level: info}}\nhttp: {{addr: '127.0.0.1:0'}}\n\
+         storage: {{filesystem: {{rootdirectory: '{}'}}, delete: {{enabled: true}}}}\n",
+        root.display()
+    );
+    std::fs::write(folder.join("registry.yml"), config).unwrap();
+    let process = Process::start("registry", &program, ["serve", "registry.yml"], folder).unwrap();
+    let mut address = None;
+    until("the registry listens", || {
+        let log = process.log();
+        address = log.split_once("listening on ").and_then(|(_, rest)| {
+            let end = rest.find(|c: char| c.is_whitespace() || c == '"')?;
+            rest[..end].parse().ok()
+        });
+        address.is_some()
+    })
+    .await;
+    (process, address.unwrap())
+}
+
+/// Sends what reads to one server and what writes to another, a connection for each request.
+async fn split(reads: SocketAddr, writes: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                // A client that is gone ends its own request only.
+                let _forwarded = forward(stream, reads, writes).await;
+            });
+        }
+    });
+    address
+}
+
+async fn forward(mut stream: TcpStream, reads: SocketAddr, writes: SocketAddr) -> std::io::Result<()> {
+    let mut buffer = Vec::new();
+    let end = loop {
+        if let Some(at) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
+            break at + 2;
+        }
+        if stream.read_buf(&mut buffer).await? == 0 {
+            return Ok(());
+        }
+    };
+    let head = String::from_utf8_lossy(&buffer[..end]).into_owned();
+    let body = buffer.split_off(end + 2);
+    let is_read =
+        (head.starts_with("GET ") || head.starts_with("HEAD ")) && !head.contains("/blobs/uploads/");
+    let mut target = TcpStream::connect(if is_read { reads } else { writes }).await?;
+    let kept = head.lines().filter(|line| !line.to_ascii_lowercase().starts_with("connection:"));
+    let head: Vec<_> = kept.chain(["connection: close"]).collect();
+    target.write_all(format!("{}\r\n\r\n", head.join("\r\n")).as_bytes()).await?;
+    target.write_all(&body).await?;
+    tokio::io::copy_bidirectional(&mut stream, &mut target).await?;
+    Ok(())
+}
+
+/// The whole suite pushes as well. What the registry behind passes by itself, it passes when all is read through the
+/// cache: ranges, sha512, blobs of no bytes, nested indexes, artifacts, subjects that are missing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_registry_passes_by_itself_it_passes_through_the_cache() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_process, registry) = registry(folder.path()).await;
+    let site = Site::with(|config| {
+        config.upstreams[0].url = format!("http://{registry}").parse().unwrap();
+        config.default_upstream = Some(REGISTRY.parse().unwrap());
+    })
+    .await;
+    let front = split(site.cache.listen, registry).await;
+    let mut all = Vec::new();
+    for (at, name) in [(registry, "alone"), (front, "cached")] {
+        let off = || "false".to_owned();
+        let (printed, results) = run(&[
+            ("OCI_REGISTRY", at.to_string()),
+            ("OCI_REPO1", format!("acme/{name}")),
+            ("OCI_REPO2", format!("acme/{name}-other")),
+            ("OCI_API_BLOBS_DELETE", off()),
+            ("OCI_API_MANIFESTS_DELETE", off()),
+            ("OCI_API_TAGS_DELETE", off()),
+        ])
+        .await;
+        assert!(passed(&results) > 30, "{name}: {printed}");
+        all.push((printed, results));
+    }
+    let [(_, alone), (printed, cached)] = all.as_slice() else { panic!() };
+    let worse: Vec<_> = alone
+        .iter()
+        .filter(|(name, outcome)| *outcome == "Pass" && cached.get(*name) != Some(outcome))
+        .collect();
+    assert!(worse.is_empty(), "{worse:#?}\n{printed}");
+    println!("{} of {} pass alone, {} cached", passed(alone), alone.len(), passed(cached));
 }

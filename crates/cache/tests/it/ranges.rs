@@ -40,6 +40,7 @@ fn table() -> Vec<(&'static str, Option<std::ops::Range<usize>>)> {
         ("bytes=300000-", None),
         ("bytes=300000-300001", None),
         ("bytes=-0", None),
+        ("bytes=5-3", None),
     ]
 }
 
@@ -99,7 +100,6 @@ async fn ranges_of_a_blob_that_is_here_are_answered_without_the_upstream() {
         check(&told, &blob, range, expected, "warm");
     }
     for range in [
-        "bytes=5-3",
         "bytes=a-b",
         "items=0-1",
         "bytes",
