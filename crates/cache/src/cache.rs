@@ -117,14 +117,8 @@ impl Cache {
         &self.store
     }
 
-    /// The upstreams that do not answer, and for how long they have not.
-    pub fn away(&self) -> Vec<(&Registry, Duration)> {
-        let away = |(name, remote): (_, &Remote)| Some((name, remote.upstream.away_for()?));
-        self.upstreams.iter().filter_map(|(name, remote)| away((name, remote))).collect()
-    }
-
-    pub fn upstreams(&self) -> impl Iterator<Item = &Registry> {
-        self.upstreams.keys()
+    pub fn upstreams(&self) -> impl Iterator<Item = &Upstream> {
+        self.upstreams.values().map(|remote| &remote.upstream)
     }
 
     /// How many fills are under way.

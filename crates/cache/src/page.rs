@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use bailey_oci::Registry;
-
 use crate::cache::Cache;
 use crate::metrics::Metrics;
+use crate::upstream::Upstream;
 
 const HEAD: &str = "<!doctype html>
 <html lang=\"en\"><head><meta charset=\"utf-8\"><title>Bailey image cache</title>
@@ -42,18 +41,18 @@ pub fn render(cache: &Cache) -> String {
     page
 }
 
-fn row(cache: &Cache, upstream: &Registry) -> String {
-    let metrics = &cache.metrics;
-    let count = |family| Metrics::count(family, upstream);
-    let state = match crate::run::away(cache, upstream) {
-        Some(time) => format!("away for {} s", time.as_secs()),
-        None => "yes".to_owned(),
+fn row(cache: &Cache, upstream: &Upstream) -> String {
+    let (metrics, name) = (&cache.metrics, upstream.name());
+    let count = |family| Metrics::count(family, name);
+    let state = match upstream.away_for() {
+        Some(time) => format!("none for {} s", time.as_secs()),
+        None => format!("in {:.0} ms", upstream.answer_millis()),
     };
     let mut row = String::new();
     // The names of registries hold nothing that HTML would read.
     let written = writeln!(
         row,
-        "<tr><td>{upstream}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{state}</td></tr>",
+        "<tr><td>{name}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{state}</td></tr>",
         count(&metrics.hits),
         count(&metrics.misses),
         count(&metrics.stale_served),
@@ -72,4 +71,46 @@ fn size(bytes: u64) -> String {
         unit += 1;
     }
     format!("{rest} {}", UNITS.get(unit).copied().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use bailey_testkit::registry::{Flavour, Http, Image, Layer, Upstream};
+
+    use super::size;
+    use crate::Config;
+    use crate::config::UpstreamConfig;
+
+    #[tokio::test]
+    async fn the_admin_port_shows_what_was_served_and_fetched() {
+        let folder = tempfile::tempdir().unwrap();
+        let upstream = Upstream::start().await.unwrap();
+        upstream.push("acme/app", "v1", &Image::new(Flavour::Oci, 1, &[Layer::random(1, 10)]));
+        let registry =
+            UpstreamConfig::anonymous("registry.example".parse().unwrap(), upstream.url().parse().unwrap());
+        let cache = crate::start(Config::local(folder.path(), 1 << 30, vec![registry])).await.unwrap();
+        for _ in 0..3 {
+            let answer =
+                Http::new(cache.listen).get("/v2/registry.example/acme/app/manifests/v1").await.unwrap();
+            assert_eq!(answer.status, 200);
+        }
+        let show = async |path: &str| {
+            let answer = Http::new(cache.admin).get(path).await.unwrap();
+            String::from_utf8(answer.bytes().await.unwrap().to_vec()).unwrap()
+        };
+        let page = show("/").await;
+        assert!(page.contains("<tr><td>registry.example</td><td>2</td><td>1</td><td>0</td>"), "{page}");
+        let metrics = show("/metrics").await;
+        assert!(metrics.contains("bailey_cache_hits_total{upstream=\"registry.example\"} 2"), "{metrics}");
+        assert_eq!(show("/readyz").await, "ok\n");
+        cache.stop().await.unwrap();
+    }
+
+    #[test]
+    fn sizes_are_short() {
+        assert_eq!(
+            [size(0), size(10_239), size(10_240), size(3 << 40)],
+            ["0 B", "10239 B", "10 KiB", "3072 GiB"]
+        );
+    }
 }

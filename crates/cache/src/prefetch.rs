@@ -209,7 +209,7 @@ mod tests {
         remote.close().await;
         assert_eq!(prefetch.pull(&image).await.unwrap(), pulled);
         let problem = prefetch.pull(&"registry.example/acme/app:v2".parse().unwrap()).await.unwrap_err();
-        assert_eq!(problem.cause, bailey_oci::status::Cause::UpstreamError);
+        assert_eq!(problem.cause, bailey_oci::status::Cause::Unreachable);
         cache.stop().await.unwrap();
     }
 }

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bailey_oci::Registry;
 use bailey_process::admin::{self, AdminError};
 use bailey_process::drain::{Interrupts, Signal};
 use bailey_process::metrics::registry;
@@ -88,8 +87,8 @@ pub async fn start_with(config: Config, interrupts: Interrupts) -> Result<Bound,
     let mut tasks = Tasks::new();
     tasks.spawn_last("admin", |last| bound.run(last));
     let front = Arc::new(Front { cache: cache.clone(), upstreams, tls });
+    let kept = front.clone();
     tasks.spawn("front", |signal| front_address.run(front, signal));
-    let kept = cache.clone();
     tasks.spawn("housekeeping", |signal| keep_house(kept, signal));
     if let Some(every) = scrub {
         let scrubbed = cache.clone();
@@ -132,7 +131,7 @@ impl Bound {
 
 /// Does what blocks: reads certificates and opens the store.
 fn open(config: Config, metrics: Metrics) -> Result<(Arc<Cache>, Option<Tls>, Opened), StartError> {
-    let tls = config.tls.as_ref().map(Tls::read).transpose()?;
+    let tls = config.tls.clone().map(Tls::read).transpose()?;
     let upstreams = upstreams(&config)?;
     let (store, opened) = Store::open(config.store, config.bytes_max)?;
     for digest in config.pins {
@@ -169,7 +168,8 @@ fn upstreams(config: &Config) -> Result<Vec<Upstream>, StartError> {
     Ok(upstreams)
 }
 
-async fn keep_house(cache: Arc<Cache>, signal: Signal) -> Result<(), Infallible> {
+async fn keep_house(front: Arc<Front>, signal: Signal) -> Result<(), Infallible> {
+    let cache = &front.cache;
     let mut ticks = interval(GAUGES);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut count = 0;
@@ -182,8 +182,20 @@ async fn keep_house(cache: Arc<Cache>, signal: Signal) -> Result<(), Infallible>
         count += 1;
         if count == ACCESSES_TICKS {
             count = 0;
-            let store = cache.store().clone();
+            let front = front.clone();
             let kept = spawn_blocking(move || {
+                match front.tls.as_ref().map(Tls::refresh) {
+                    Some(Ok(true)) => tracing::info!("serving with new certificates"),
+                    Some(Err(error)) => {
+                        let error = bailey_process::telemetry::report(&error);
+                        tracing::error!(
+                            error,
+                            "changed certificates cannot be used; serving with those from before"
+                        );
+                    }
+                    Some(Ok(false)) | None => {}
+                }
+                let store = front.cache.store();
                 store.persist_accesses();
                 store.trim()
             });
@@ -217,9 +229,4 @@ async fn scrub_all(cache: Arc<Cache>, every: Duration, signal: Signal) -> Result
         }
         tracing::info!(sound, damaged, "scrubbed");
     }
-}
-
-/// The name and state of an upstream, for the page.
-pub(crate) fn away(cache: &Cache, upstream: &Registry) -> Option<Duration> {
-    cache.away().into_iter().find(|(name, _)| *name == upstream).map(|(_, time)| time)
 }

@@ -18,7 +18,7 @@ use std::error::Error as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use bailey_oci::status::Cause;
+use bailey_oci::status::{Cause, REASON_HEADER};
 use bailey_oci::trust::{self, Trust, TrustError};
 use bailey_oci::{Registry, Repository, pace};
 use bytes::Bytes;
@@ -61,6 +61,8 @@ pub struct Upstream {
     public: Http,
     tokens: Tokens,
     breaker: Mutex<Breaker>,
+    /// How long answers took of late, in milliseconds.
+    pace: Mutex<f64>,
 }
 
 /// What is asked.
@@ -95,6 +97,7 @@ impl Upstream {
             public: connect::client(roots, true),
             tokens: Tokens::default(),
             breaker: Mutex::default(),
+            pace: Mutex::default(),
             settings,
         }
     }
@@ -111,16 +114,29 @@ impl Upstream {
     /// Asks, and gives an answer with status 200 or 206, or why there is none.
     pub async fn ask(&self, ask: &Ask, deadline: Instant) -> Result<Answer, Problem> {
         let turn = self.admit()?;
+        let asked = Instant::now();
         let result = match timeout_at(deadline, self.exchange(ask)).await {
             Ok(result) => result,
             Err(_) => Err(Problem::unreachable("it took too long")),
         };
         turn.tell(&result);
+        self.note_pace(asked.elapsed());
         if let Err(problem) = &result {
             let (upstream, repository, rest) = (&self.settings.name, &ask.repository, &ask.rest);
             tracing::debug!(%upstream, %repository, rest, reason = problem.cause.reason(), %problem, "no answer");
         }
         result
+    }
+
+    /// How long the upstream took to answer of late, in milliseconds; one that was given up counts with the time it had.
+    pub fn answer_millis(&self) -> f64 {
+        *self.pace.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_pace(&self, took: Duration) {
+        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        let took = took.as_secs_f64() * 1000.0;
+        *pace = if *pace == 0.0 { took } else { *pace * 0.8 + took * 0.2 };
     }
 
     async fn exchange(&self, ask: &Ask) -> Result<Answer, Problem> {
@@ -152,7 +168,7 @@ impl Upstream {
                 }
                 target = hop.url;
             } else {
-                return judge(response);
+                return judge(response, self.settings.prefix.is_some());
             }
         }
     }
@@ -245,7 +261,10 @@ impl Origin {
 }
 
 /// Makes an answer or a problem of a response that is neither a challenge nor a redirect.
-fn judge(response: Response<Incoming>) -> Result<Answer, Problem> {
+///
+/// A tier above says 503 for whatever it cannot give, and in a header why: what one repository is refused for must not
+/// look like an outage of them all.
+fn judge(response: Response<Incoming>, is_tier: bool) -> Result<Answer, Problem> {
     let (parts, body) = response.into_parts();
     let retry_after = retry_after(&parts.headers);
     match parts.status {
@@ -256,7 +275,14 @@ fn judge(response: Response<Incoming>) -> Result<Answer, Problem> {
             }
             Ok(Answer { status: parts.status, headers: parts.headers, body: Body::new(body) })
         }
-        status => Err(Problem::status(status.as_u16(), retry_after)),
+        status => {
+            let said = text(&parts.headers, REASON_HEADER).filter(|_| is_tier && status.is_server_error());
+            let cause = said.and_then(|said| Cause::ALL.into_iter().find(|cause| cause.reason() == said));
+            match cause {
+                Some(cause) if cause != Cause::NotFound => Err(Problem { retry_after, ..Problem::of(cause) }),
+                _ => Err(Problem::status(status.as_u16(), retry_after)),
+            }
+        }
     }
 }
 

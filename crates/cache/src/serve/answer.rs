@@ -5,7 +5,7 @@ use bailey_oci::{Digest, errors};
 use bytes::Bytes;
 
 use super::multipart::Parts;
-use crate::cache::Source;
+use crate::cache::{Passing, Source};
 
 /// An answer. `Content-Length` is in it as [`Answer::length`].
 #[derive(Debug)]
@@ -34,6 +34,8 @@ pub struct BlobBody {
     pub digest: Digest,
     pub source: Source,
     pub parts: Parts,
+    /// The first piece of what goes past the store, asked for before the head is written: it may not be there.
+    pub passing: Option<Passing>,
 }
 
 impl Answer {

@@ -14,7 +14,7 @@ use super::answer::{Answer, BlobBody, Body};
 use super::head::{self, HEAD_LEN_MAX, Head, Read};
 use super::respond::respond;
 use super::transport::Transport;
-use crate::cache::Source;
+use crate::cache::{Passing, Source};
 use crate::store::fill::{Failure, Fill};
 use crate::upstream::Problem;
 
@@ -142,10 +142,13 @@ async fn blob(front: &Arc<Front>, transport: &mut Transport, mut body: BlobBody)
                     pass(front, transport, &body, rest, size).await?;
                 }
             }
-            Source::Past(size) => {
-                let size = *size;
-                pass(front, transport, &body, span, size).await?;
-            }
+            Source::Past(size) => match body.passing.take() {
+                Some(passing) => relay(transport, passing).await?,
+                None => {
+                    let size = *size;
+                    pass(front, transport, &body, span, size).await?;
+                }
+            },
         }
     }
     if !parts.end.is_empty() {
@@ -186,7 +189,10 @@ async fn pass(
     span: Span,
     size: u64,
 ) -> Result<(), Broken> {
-    let mut passing = front.cache.pass(&body.place, body.digest, span, size).await?;
+    relay(transport, front.cache.pass(&body.place, body.digest, span, size).await?).await
+}
+
+async fn relay(transport: &mut Transport, mut passing: Passing) -> Result<(), Broken> {
     while let Some(bytes) = passing.next().await? {
         transport.write(&bytes).await?;
     }

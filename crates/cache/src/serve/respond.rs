@@ -14,7 +14,7 @@ use super::Front;
 use super::answer::{Answer, BlobBody, Body};
 use super::head::Head;
 use super::multipart::{Extent, lay_out};
-use crate::cache::{Stale, answer_by};
+use crate::cache::{Source, Stale, answer_by};
 use crate::index::ListRecord;
 use crate::upstream::Problem;
 
@@ -114,16 +114,20 @@ async fn blob(
     };
     let served = match (range::resolve(range, size), &source) {
         // Many small pieces past the store would be as many requests; the whole is an answer, too.
-        (Served::Several(_), Some(crate::cache::Source::Past(_))) => Served::Whole,
+        (Served::Several(_), Some(Source::Past(_))) => Served::Whole,
         (served, _) => served,
     };
     let Extent { status, mut headers, length, parts } = lay_out(served, size, &boundary());
     headers.push(("docker-content-digest", digest.to_string()));
     headers.push(("etag", tag));
     headers.push(("accept-ranges", range::UNIT.to_owned()));
-    let body = match source {
-        Some(source) if !parts.pieces.is_empty() => {
-            Body::Blob(Box::new(BlobBody { place, digest, source, parts }))
+    let body = match (source, parts.pieces.first()) {
+        (Some(source), Some((_, span))) => {
+            let passing = match &source {
+                Source::Past(size) => Some(front.cache.pass(&place, digest, *span, *size).await?),
+                Source::Stored(_) | Source::Filling(..) => None,
+            };
+            Body::Blob(Box::new(BlobBody { place, digest, source, parts, passing }))
         }
         _ => Body::Empty,
     };

@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::SystemTime;
 
 use bailey_oci::visibility::Client;
 use rustls::pki_types::PrivateKeyDer;
@@ -28,9 +29,17 @@ pub struct Files {
     pub client_ca: Option<PathBuf>,
 }
 
-/// TLS of one listener.
-#[derive(Clone)]
-pub struct Tls(TlsAcceptor);
+/// TLS of one listener; its files may change while it runs.
+pub struct Tls {
+    files: Files,
+    current: RwLock<Current>,
+}
+
+struct Current {
+    acceptor: TlsAcceptor,
+    /// When the files were last changed, as far as that can be read.
+    changed: Vec<Option<SystemTime>>,
+}
 
 /// Why TLS cannot be set up.
 #[derive(Debug, thiserror::Error)]
@@ -47,23 +56,49 @@ pub enum TlsError {
 
 impl Tls {
     /// Reads the files. Blocks.
-    pub fn read(files: &Files) -> Result<Self, TlsError> {
-        let chain = certificates(&files.certificate)?;
-        let key = PrivateKeyDer::from_pem_file(&files.key)
-            .map_err(|error| TlsError::Key { path: files.key.clone(), source: io::Error::other(error) })?;
-        let builder = match &files.client_ca {
-            None => ServerConfig::builder().with_no_client_auth(),
-            Some(path) => ServerConfig::builder().with_client_cert_verifier(verifier(path)?),
-        };
-        let pair = |source| TlsError::Pair { path: files.certificate.clone(), source };
-        let mut config = builder.with_single_cert(chain, key).map_err(pair)?;
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self(TlsAcceptor::from(Arc::new(config))))
+    pub fn read(files: Files) -> Result<Self, TlsError> {
+        let changed = files.changed();
+        let current = RwLock::new(Current { acceptor: acceptor(&files)?, changed });
+        Ok(Self { files, current })
     }
 
-    pub fn acceptor(&self) -> &TlsAcceptor {
-        &self.0
+    /// Reads the files again if they changed; what was there before stays if they cannot be used. Blocks.
+    pub fn refresh(&self) -> Result<bool, TlsError> {
+        let changed = self.files.changed();
+        if self.current.read().unwrap_or_else(PoisonError::into_inner).changed == changed {
+            return Ok(false);
+        }
+        let acceptor = acceptor(&self.files)?;
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Current { acceptor, changed };
+        Ok(true)
     }
+
+    /// What accepts the next connection.
+    pub fn acceptor(&self) -> TlsAcceptor {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).acceptor.clone()
+    }
+}
+
+impl Files {
+    fn changed(&self) -> Vec<Option<SystemTime>> {
+        let all = [Some(&self.certificate), Some(&self.key), self.client_ca.as_ref()];
+        let time = |path: &PathBuf| std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+        all.into_iter().flatten().map(time).collect()
+    }
+}
+
+fn acceptor(files: &Files) -> Result<TlsAcceptor, TlsError> {
+    let chain = certificates(&files.certificate)?;
+    let key = PrivateKeyDer::from_pem_file(&files.key)
+        .map_err(|error| TlsError::Key { path: files.key.clone(), source: io::Error::other(error) })?;
+    let builder = match &files.client_ca {
+        None => ServerConfig::builder().with_no_client_auth(),
+        Some(path) => ServerConfig::builder().with_client_cert_verifier(verifier(path)?),
+    };
+    let pair = |source| TlsError::Pair { path: files.certificate.clone(), source };
+    let mut config = builder.with_single_cert(chain, key).map_err(pair)?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
 impl std::fmt::Debug for Tls {

@@ -195,6 +195,26 @@ async fn an_upstream_that_says_nothing_is_given_up_at_the_deadline() {
 }
 
 #[tokio::test]
+async fn what_a_tier_above_refuses_one_repository_for_is_no_outage() {
+    let remote = remote().await;
+    let says = |reason: &str| {
+        let headers = vec![("bailey-reason".to_owned(), reason.to_owned())];
+        remote.heal();
+        remote.fault(On::path("/v2/"), Fault::Status { status: 503, headers, body: String::new() });
+    };
+    let tier = upstream(Settings { prefix: Some("registry.example".to_owned()), ..settings(&remote) });
+    for _ in 0..5 {
+        says("UpstreamForbidden");
+        assert_eq!(tier.ask(&ask(), soon()).await.unwrap_err().cause, Cause::Forbidden);
+        says("UpstreamNotFound");
+        assert_eq!(tier.ask(&ask(), soon()).await.unwrap_err().cause, Cause::UpstreamError);
+    }
+    says("UpstreamForbidden");
+    let registry = upstream(settings(&remote));
+    assert_eq!(registry.ask(&ask(), soon()).await.unwrap_err().cause, Cause::UpstreamError, "it is no tier");
+}
+
+#[tokio::test]
 async fn what_is_encoded_though_that_was_declined_is_not_taken() {
     let remote = remote().await;
     let headers = vec![("content-encoding".to_owned(), "gzip".to_owned())];

@@ -179,3 +179,34 @@ async fn knowing_the_digest_of_a_private_blob_is_not_enough() {
     assert!(site.upstream.bytes_of(layer) - before < SIZE, "only asked whether it is there");
     site.cache.stop().await.unwrap();
 }
+
+#[test]
+fn changed_certificates_are_used_and_broken_ones_are_not() {
+    bailey_process::crypto::install();
+    let (folder, authority) = (tempfile::tempdir().unwrap(), Authority::new());
+    let files = Files {
+        certificate: folder.path().join("cert.pem"),
+        key: folder.path().join("key.pem"),
+        client_ca: None,
+    };
+    let mut minute = 0;
+    let mut write = |certificate: &str, key: &str| {
+        // Files may be written within one tick of the clock; the times of real ones differ.
+        minute += 60;
+        let time = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(minute);
+        for (path, text) in [(&files.certificate, certificate), (&files.key, key)] {
+            std::fs::write(path, text).unwrap();
+            std::fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+        }
+    };
+    let (certificate, key) = authority.issue("cache", "platform", &["cache.example"]);
+    write(&certificate, &key);
+    let tls = Tls::read(files.clone()).unwrap();
+    assert!(!tls.refresh().unwrap());
+    let (certificate, new_key) = authority.issue("cache", "platform", &["cache.example"]);
+    write(&certificate, &key);
+    assert!(matches!(tls.refresh(), Err(TlsError::Pair { .. })), "the key is that of the certificate before");
+    write(&certificate, &new_key);
+    assert!(tls.refresh().unwrap());
+    assert!(!tls.refresh().unwrap());
+}
