@@ -62,6 +62,9 @@ pub enum Tool {
     Conformance,
     /// The registry of the distribution project: an upstream that can be pushed to; built when such a test asks for it.
     Registry,
+    /// A node's containerd and its client, which pull through the image cache; built when such a test asks for them.
+    Containerd,
+    Ctr,
 }
 
 impl Tool {
@@ -80,6 +83,8 @@ impl Tool {
             Self::KubectlWhoCan => "kubectl-who-can",
             Self::Conformance => "conformance",
             Self::Registry => "registry",
+            Self::Containerd => "containerd",
+            Self::Ctr => "ctr",
         }
     }
 
@@ -92,6 +97,7 @@ impl Tool {
             Self::KubectlWhoCan => "kubectl-who-can",
             Self::Conformance => "conformance",
             Self::Registry => "distribution",
+            Self::Containerd | Self::Ctr => "containerd",
         }
     }
 
@@ -105,6 +111,8 @@ impl Tool {
             Self::KubectlWhoCan => "github.com/aquasecurity/kubectl-who-can/cmd/kubectl-who-can",
             Self::Conformance => "github.com/opencontainers/distribution-spec/conformance",
             Self::Registry => "github.com/distribution/distribution/v3/cmd/registry",
+            Self::Containerd => "github.com/containerd/containerd/v2/cmd/containerd",
+            Self::Ctr => "github.com/containerd/containerd/v2/cmd/ctr",
         }
     }
 

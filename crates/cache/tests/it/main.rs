@@ -12,6 +12,7 @@ mod site;
 
 mod broken_upstream;
 mod conformance;
+mod containerd;
 mod content;
 mod credentials;
 mod disk;

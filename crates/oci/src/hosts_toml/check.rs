@@ -85,7 +85,7 @@ fn of_host(key: &str, value: &Value, prefix: &str, problems: &mut Vec<Problem>) 
             (!value.as_str().is_some_and(is_duration)).then_some("it is no duration such as \"2s\"")
         }
         "ca" => (!value.is_str() && !strings(value)).then_some("it is neither a path nor a list of paths"),
-        "client" => (!is_client(value, strings)).then_some("it is neither paths nor pairs of paths"),
+        "client" => (!is_client(value)).then_some("it is neither paths nor pairs of paths"),
         "header" => (!value.is_table()).then_some("it is no table"),
         _ => Some("containerd does not know this key"),
     };
@@ -109,10 +109,12 @@ fn capabilities(value: &Value, field: &str, problems: &mut Vec<Problem>) {
     }
 }
 
-fn is_client(value: &Value, strings: impl Fn(&Value) -> bool) -> bool {
-    value.is_str()
-        || strings(value)
-        || value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(strings))
+fn is_client(value: &Value) -> bool {
+    // Each entry is a file with certificate and key, or one of each.
+    let is_pair = |pair: &Value| {
+        pair.is_str() || pair.as_array().is_some_and(|pair| pair.len() == 2 && pair.iter().all(Value::is_str))
+    };
+    value.is_str() || value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(is_pair))
 }
 
 /// A duration as Go reads it: numbers with units, such as `1m30s` or `500ms`.

@@ -129,6 +129,8 @@ fn what_containerd_would_ignore_is_found() {
         ("[host.\"http://a.example\"]\ncapabilities = [\"pull\"]\nca = 5", "host.\"http://a.example\".ca"),
         ("server = \"https://a.example\"\noverride_path = \"yes\"", "override_path"),
         ("server = \"https://a.example\"\nmirror = true", "mirror"),
+        ("server = \"https://a.example\"\nclient = [[\"one\"]]", "client"),
+        ("server = \"https://a.example\"\nclient = 5", "client"),
         ("host = 5", "host"),
     ];
     for (text, field) in cases {
