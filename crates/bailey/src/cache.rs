@@ -4,13 +4,17 @@ mod hosts_toml;
 
 use std::io::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use bailey_cache::config::{self, Config, ConfigError, File, FileTls, FileUpstream};
 use bailey_cache::prefetch::{Image, Prefetch};
 use bailey_cache::store::{Scrubbed, Store};
-use bailey_cli::{CacheAction, CacheArguments, Exit, PrefetchArguments};
+use bailey_cli::{CacheAction, CacheArguments, Exit, PrefetchArguments, ShimArguments};
 use bailey_process::drain::Interrupts;
 use bailey_process::telemetry::{self, LogFormat, report};
+
+/// How long connections of a node may go on after the shim is asked to stop.
+const SHIM_GRACE: Duration = Duration::from_secs(20);
 
 /// Runs the cache, or does what else is asked about one.
 pub async fn run(arguments: &CacheArguments) -> Exit {
@@ -19,6 +23,7 @@ pub async fn run(arguments: &CacheArguments) -> Exit {
         Some(CacheAction::HostsToml(arguments)) => hosts_toml::run(arguments),
         Some(CacheAction::Prefetch(arguments)) => prefetch(arguments).await,
         Some(CacheAction::Scrub { store }) => scrub(store),
+        Some(CacheAction::Shim(arguments)) => shim(arguments).await,
     }
 }
 
@@ -94,6 +99,25 @@ async fn prefetch(arguments: &PrefetchArguments) -> Exit {
         }
     }
     exit
+}
+
+async fn shim(arguments: &ShimArguments) -> Exit {
+    if let Err(error) = telemetry::init(LogFormat::Text, None) {
+        return fail(&error, Exit::Usage);
+    }
+    let interrupts = match Interrupts::install() {
+        Ok(interrupts) => interrupts,
+        Err(error) => return fail(&error, Exit::Internal),
+    };
+    let shim = match bailey_cache::shim::bind(arguments.listen, arguments.caches.clone()).await {
+        Ok(shim) => shim,
+        Err(error) => return fail(&error, Exit::Usage),
+    };
+    say(&serde_json::json!({ "listen": shim.address.to_string() }).to_string());
+    match shim.run(interrupts, SHIM_GRACE).await {
+        Ok(()) => Exit::Clean,
+        Err(error) => fail(&error, Exit::Internal),
+    }
 }
 
 fn scrub(folder: &Path) -> Exit {

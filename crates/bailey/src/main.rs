@@ -4,7 +4,7 @@ mod cache;
 
 use std::process::ExitCode;
 
-use bailey_cli::{Command, Exit, Global, OperatorArguments};
+use bailey_cli::{CacheAction, CacheArguments, Command, Exit, Global, OperatorArguments};
 use bailey_process::telemetry::{self, LogFormat};
 
 fn main() -> ExitCode {
@@ -14,6 +14,10 @@ fn main() -> ExitCode {
     };
     bailey_process::crypto::install();
     let mut builder = match &cli.command {
+        // A shim only waits for sockets, and has to be small.
+        Command::Cache(CacheArguments { action: Some(CacheAction::Shim(_)), .. }) => {
+            tokio::runtime::Builder::new_current_thread()
+        }
         Command::Verb(_) | Command::Cache(_) => tokio::runtime::Builder::new_multi_thread(),
         // The operator waits for the API server most of the time; one thread keeps its memory in one heap.
         Command::Operator(_) => tokio::runtime::Builder::new_current_thread(),

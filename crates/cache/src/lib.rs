@@ -13,6 +13,7 @@ mod page;
 pub mod prefetch;
 mod run;
 pub mod serve;
+pub mod shim;
 pub mod store;
 pub mod upstream;
 

@@ -14,6 +14,7 @@ use prometheus_client::registry::Registry as Metered;
 
 use crate::store::Usage;
 use crate::store::fill::Failure;
+use crate::upstream::Upstream;
 
 /// The counters and gauges of one cache; clones share them.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +29,8 @@ pub struct Metrics {
     pub passed: Counter,
     pub resumed: Counter,
     pub quota_remaining: Family<Of, Gauge>,
+    pub answer_seconds: Family<Of, Gauge<f64, AtomicU64>>,
+    pub away_seconds: Family<Of, Gauge<f64, AtomicU64>>,
     pub connections: Gauge,
     pub fills: Gauge,
     pub used: Gauge<u64, AtomicU64>,
@@ -73,6 +76,16 @@ impl Metrics {
             "upstream_quota_remaining",
             "What the upstream said is left of its limit",
             all.quota_remaining.clone(),
+        );
+        cache.register(
+            "upstream_answer_seconds",
+            "How long the upstream took to answer of late",
+            all.answer_seconds.clone(),
+        );
+        cache.register(
+            "upstream_away_seconds",
+            "For how long the upstream has not answered; 0 while it does",
+            all.away_seconds.clone(),
         );
         cache.register("connections", "Connections of clients", all.connections.clone());
         cache.register("fills", "Fetches of blobs under way", all.fills.clone());
@@ -125,6 +138,13 @@ impl Metrics {
         self.limit.set(usage.bytes_max);
         self.blobs.set(usage.blobs as u64);
         self.fills.set(i64::try_from(fills).unwrap_or(i64::MAX));
+    }
+
+    /// Notes how fast an upstream answers, or for how long it has not.
+    pub fn upstream(&self, upstream: &Upstream) {
+        let of = Of::new(upstream.name());
+        self.answer_seconds.get_or_create(&of).set(upstream.answer_millis() / 1000.0);
+        self.away_seconds.get_or_create(&of).set(upstream.away_for().unwrap_or_default().as_secs_f64());
     }
 
     /// The value of a counter for one upstream.

@@ -179,6 +179,7 @@ async fn keep_house(front: Arc<Front>, signal: Signal) -> Result<(), Infallible>
             _ = ticks.tick() => {}
         }
         cache.metrics.usage(cache.store().usage(), cache.fills_running());
+        cache.upstreams().for_each(|upstream| cache.metrics.upstream(upstream));
         count += 1;
         if count == ACCESSES_TICKS {
             count = 0;

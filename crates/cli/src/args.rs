@@ -157,6 +157,9 @@ pub enum CacheAction {
     /// Pulls images through a cache that runs, so that it has them.
     #[command(after_help = crate::examples::CACHE_PREFETCH)]
     Prefetch(PrefetchArguments),
+    /// Hands a node's connections on to a cache, and closes them at once when none can be reached.
+    #[command(after_help = crate::examples::CACHE_SHIM)]
+    Shim(ShimArguments),
     /// Hashes every blob of a cache that does not run, and removes what is damaged.
     #[command(after_help = crate::examples::CACHE_SCRUB)]
     Scrub {
@@ -164,6 +167,17 @@ pub enum CacheAction {
         #[arg(long, value_name = "DIR")]
         store: PathBuf,
     },
+}
+
+/// Where a shim listens, and where the caches are.
+#[derive(Debug, Clone, Args)]
+pub struct ShimArguments {
+    /// The address that the node asks.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5000")]
+    pub listen: SocketAddr,
+    /// A cache, as HOST:PORT; repeatable, tried in this order.
+    #[arg(long = "cache", value_name = "HOST:PORT", required = true)]
+    pub caches: Vec<String>,
 }
 
 /// Which files to write for containerd.

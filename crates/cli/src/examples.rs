@@ -178,3 +178,9 @@ Examples:
   bailey cache scrub --store /var/lib/bailey/cache
 
 A cache that runs scrubs itself: see scrubEvery in its file. Exit codes: 0 all sound, 1 something was removed.";
+
+pub(crate) const CACHE_SHIM: &str = "\
+Examples:
+  bailey cache shim --listen 127.0.0.1:5000 --cache images.example:5000 --cache 10.0.0.5:5000
+
+It keeps nothing and knows no credential; TLS of the cache goes through it unread.";

@@ -25,7 +25,7 @@ mod verify;
 pub use analyse::schemas;
 pub use args::{
     CacheAction, CacheArguments, Cli, Command, Global, HostsTomlArguments, OperatorArguments,
-    PrefetchArguments, Verb,
+    PrefetchArguments, ShimArguments, Verb,
 };
 pub(crate) use bailey_process::telemetry::report;
 pub use client::client;
