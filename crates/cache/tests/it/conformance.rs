@@ -5,15 +5,15 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::process::Stdio;
 
 use bailey_testkit::registry::{Flavour, Image, Layer};
-use bailey_testkit::{Process, Tool, tools};
+use bailey_testkit::{Tool, tools};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::site::{REGISTRY, Site, until};
+use crate::registry;
+use crate::site::{REGISTRY, Site};
 
 /// Runs the suite; what it printed, and each of its tests with what came of it.
 async fn run(settings: &[(&str, String)]) -> (String, BTreeMap<String, String>) {
@@ -78,30 +78,6 @@ async fn reading_conforms_cold_and_warm() {
     }
 }
 
-/// Starts a registry that can be pushed to; where it listens.
-async fn registry(folder: &Path) -> (Process, SocketAddr) {
-    let program = tokio::task::spawn_blocking(|| tools::path(Tool::Registry)).await.unwrap().unwrap();
-    let root = folder.join("registry");
-    let config = format!(
-        "version: 0.1\nlog: {{level: info}}\nhttp: {{addr: '127.0.0.1:0'}}\n\
-         storage: {{filesystem: {{rootdirectory: '{}'}}, delete: {{enabled: true}}}}\n",
-        root.display()
-    );
-    std::fs::write(folder.join("registry.yml"), config).unwrap();
-    let process = Process::start("registry", &program, ["serve", "registry.yml"], folder).unwrap();
-    let mut address = None;
-    until("the registry listens", || {
-        let log = process.log();
-        address = log.split_once("listening on ").and_then(|(_, rest)| {
-            let end = rest.find(|c: char| c.is_whitespace() || c == '"')?;
-            rest[..end].parse().ok()
-        });
-        address.is_some()
-    })
-    .await;
-    (process, address.unwrap())
-}
-
 /// Sends what reads to one server and what writes to another, a connection for each request.
 async fn split(reads: SocketAddr, writes: SocketAddr) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -145,7 +121,7 @@ async fn forward(mut stream: TcpStream, reads: SocketAddr, writes: SocketAddr) -
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_registry_passes_by_itself_it_passes_through_the_cache() {
     let folder = tempfile::tempdir().unwrap();
-    let (_process, registry) = registry(folder.path()).await;
+    let (_process, registry) = registry::start(folder.path(), None).await;
     let site = Site::with(|config| {
         config.upstreams[0].url = format!("http://{registry}").parse().unwrap();
         config.default_upstream = Some(REGISTRY.parse().unwrap());

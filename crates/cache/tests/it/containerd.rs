@@ -169,3 +169,26 @@ async fn a_real_containerd_resumes_after_a_cut_and_goes_on_offline() {
     let missing = node.fetch(&node.hosts(), "registry.example/acme/other:v1").await.unwrap_err();
     assert!(missing.contains("503"), "{missing}");
 }
+
+/// What an upstream sent wrong once must not keep a node from the image for long.
+///
+/// containerd keeps the bytes of a layer that failed, and goes on from them, until its next collection of garbage.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_real_containerd_gets_an_image_right_after_it_was_wrong_once() {
+    let Some(node) = Node::start().await else { return };
+    let site = Site::new().await;
+    let image = image(1);
+    site.upstream.push("acme/app", "v1", &image);
+    node.tell(&site, Subject::Registry("registry.example".parse().unwrap()), true);
+    site.upstream.fault(On::path(image.layers()[0].digest).once(), Fault::WrongByte(10));
+    let mut fetched = node.fetch(&node.hosts(), "registry.example/acme/app:v1").await;
+    assert!(fetched.as_ref().is_err_and(|said| said.contains("unexpected commit digest")), "{fetched:?}");
+    for _ in 0..20 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        fetched = node.fetch(&node.hosts(), "registry.example/acme/app:v1").await;
+        if fetched.is_ok() {
+            break;
+        }
+    }
+    assert!(fetched.is_ok() && node.holds(&image).await, "{fetched:?}");
+}

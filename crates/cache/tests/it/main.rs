@@ -11,6 +11,7 @@
 mod site;
 
 mod broken_upstream;
+mod chaos;
 mod conformance;
 mod containerd;
 mod content;
@@ -21,5 +22,6 @@ mod freshness;
 mod names;
 mod outage;
 mod ranges;
+mod registry;
 mod restart;
 mod tiers;

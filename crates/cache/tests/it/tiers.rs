@@ -1,10 +1,11 @@
 //! A cache behind a cache: that of a workload cluster asks the one of the management cluster.
 
 use bailey_cache::Bound;
-use bailey_testkit::registry::{Flavour, Http, Image, Layer};
+use bailey_testkit::registry::{Containerd, Flavour, Http, Image, Layer};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
+use crate::registry;
 use crate::site::{REGISTRY, Site, ask, node, start, until};
 
 fn image(seed: u64) -> Image {
@@ -104,4 +105,33 @@ async fn an_outage_above_stays_an_outage_below() {
         ask(&Http::new(lower.listen), "GET", &format!("/v2/{REGISTRY}/acme/app/manifests/v1"), &[]).await;
     assert_eq!(told.status, 503);
     site.upstream.open().await.unwrap();
+}
+
+/// Other caches above and below: the distribution registry asks by HEAD for each blob before it fetches it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_cache_stands_above_or_below() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut site = Site::with(|config| config.default_upstream = Some(REGISTRY.parse().unwrap())).await;
+    let (below_us, above_us) = (folder.path().join("below"), folder.path().join("above"));
+    for folder in [&below_us, &above_us] {
+        std::fs::create_dir(folder).unwrap();
+    }
+    let (one, two) = (Image::index(Flavour::Docker, &[image(1)]), image(2));
+    site.upstream.push("acme/app", "one", &one);
+    site.upstream.push("acme/app", "two", &two);
+
+    let cache = format!("http://{}", site.cache.listen);
+    let (_below, at) = registry::start(&below_us, Some(&cache)).await;
+    for round in ["cold", "warm"] {
+        let pulled = Containerd::new(at).pull("acme/app", "one").await;
+        assert_eq!(pulled.map(|pulled| pulled.digest), Ok(one.digest()), "below, {round}");
+    }
+    assert_eq!(site.upstream.count("HEAD", "/blobs/"), 0);
+
+    let (_above, at) = registry::start(&above_us, Some(&site.upstream.url())).await;
+    site = site.restarted(|config| config.upstreams[0].url = format!("http://{at}").parse().unwrap()).await;
+    for round in ["cold", "warm"] {
+        let pulled = site.node().pull("acme/app", "two").await;
+        assert_eq!(pulled.map(|pulled| pulled.digest), Ok(two.digest()), "above, {round}");
+    }
 }
