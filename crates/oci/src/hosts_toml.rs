@@ -26,6 +26,8 @@ pub const DIRECTORY: &str = "/etc/containerd/certs.d";
 pub enum Subject {
     Registry(Registry),
     /// All registries that have no file of their own.
+    ///
+    /// containerd names them by `ns=`, all but Docker Hub: that needs a file of its own, or to be the cache's default.
     Default,
 }
 
