@@ -25,7 +25,7 @@ const TALKS: [&str; 10] = [
 const LAYERS: [&[&str]; 6] = [
     &["bailey-access", "bailey-api", "bailey-attacks", "bailey-oci"],
     &["bailey-guardrails", "bailey-process"],
-    &["bailey-operator", "bailey-cli"],
+    &["bailey-cache", "bailey-cli", "bailey-operator"],
     &["bailey"],
     &["bailey-testkit"],
     &["xtask"],
