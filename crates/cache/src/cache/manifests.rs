@@ -49,6 +49,13 @@ pub struct Stale {
     pub age: Duration,
 }
 
+/// Where a manifest that is here was read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    Memory,
+    Disk,
+}
+
 /// Manifests that were served lately.
 #[derive(Debug, Default)]
 pub(super) struct Memory(RwLock<(HashMap<Digest, Manifest>, usize)>);
@@ -81,8 +88,9 @@ impl Cache {
         self.may_read(client, place)?;
         match reference {
             Reference::Digest(digest) => {
-                if let Some(manifest) = self.stored(digest).await {
+                if let Some((manifest, from)) = self.stored(digest).await {
                     self.prove(client, place, *digest, Kind::Manifest, None, deadline).await?;
+                    self.note_children(place, &manifest, from);
                     self.metrics.hit(&place.upstream, manifest.bytes.len() as u64);
                     return Ok(Served { manifest, stale: None });
                 }
@@ -102,7 +110,10 @@ impl Cache {
     ) -> Result<Served, Problem> {
         let record = self.index().tag(place, tag);
         let held = match &record {
-            Some(record) => self.stored(&record.digest).await.map(|manifest| (manifest, record.checked)),
+            Some(record) => self.stored(&record.digest).await.map(|(manifest, from)| {
+                self.note_children(place, &manifest, from);
+                (manifest, record.checked)
+            }),
             None => None,
         };
         let age = |checked: u64| Duration::from_secs(clock::now().saturating_sub(checked));
@@ -165,10 +176,11 @@ impl Cache {
     }
 
     /// A manifest that is here, from memory or from the store.
-    async fn stored(&self, digest: &Digest) -> Option<Manifest> {
-        let in_memory = self.manifests.get(digest);
-        if in_memory.is_some() && self.store.touch(digest) {
-            return in_memory;
+    async fn stored(&self, digest: &Digest) -> Option<(Manifest, Origin)> {
+        if let Some(manifest) = self.manifests.get(digest)
+            && self.store.touch(digest)
+        {
+            return Some((manifest, Origin::Memory));
         }
         let record = self.index().blob(digest)?;
         let blob = self.store.read(digest).filter(|blob| blob.size <= BYTES_MAX as u64)?;
@@ -187,7 +199,21 @@ impl Cache {
         let media_type = record.media_type.or_else(|| claimed(&bytes))?;
         let manifest = Manifest { digest, media_type, bytes };
         self.manifests.put(&manifest);
-        Some(manifest)
+        Some((manifest, Origin::Disk))
+    }
+
+    /// After a restart, remembers again what a manifest says about the sizes of its parts: a length that contradicts it
+    /// is then found at the head of an upstream's answer.
+    fn note_children(&self, place: &Place, manifest: &Manifest, from: Origin) {
+        if from == Origin::Memory {
+            return;
+        }
+        let parsed =
+            MediaType::new(&manifest.media_type).ok().map(|kind| Parsed::parse(&manifest.bytes, &kind));
+        if let Some(Ok(parsed)) = parsed {
+            let sizes = parsed.children.iter().map(|child| (child.descriptor.digest, child.descriptor.size));
+            self.note_sizes(place, sizes);
+        }
     }
 
     /// Asks the upstream whether a tag still means this digest.
