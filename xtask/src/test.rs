@@ -42,7 +42,7 @@ fn dependencies() -> Result<()> {
 }
 
 /// Crates that decide without a cluster, so that a browser can, too.
-const IN_BROWSER: [&str; 2] = ["bailey-access", "bailey-guardrails"];
+const IN_BROWSER: [&str; 3] = ["bailey-access", "bailey-guardrails", "bailey-oci"];
 const BROWSER: &str = "wasm32-unknown-unknown";
 
 /// Checks that pure crates build for a browser where its target is installed, and says so where it is not.

@@ -1,8 +1,10 @@
 //! The one binary: reads the command line, runs a verb or a role, ends with its exit code.
 
+mod cache;
+
 use std::process::ExitCode;
 
-use bailey_cli::{Command, Exit, Global, RoleArguments};
+use bailey_cli::{CacheAction, CacheArguments, Command, Exit, Global, RoleArguments};
 use bailey_process::{
     tasks::BoxError,
     telemetry::{self, LogFormat},
@@ -15,8 +17,12 @@ fn main() -> ExitCode {
     };
     bailey_process::crypto::install();
     let mut builder = match &cli.command {
-        Command::Verb(_) => tokio::runtime::Builder::new_multi_thread(),
-        // A role waits for the API server most of the time; one thread keeps its memory in one heap.
+        // A shim only waits for sockets, and has to be small.
+        Command::Cache(CacheArguments { action: Some(CacheAction::Shim(_)), .. }) => {
+            tokio::runtime::Builder::new_current_thread()
+        }
+        Command::Verb(_) | Command::Cache(_) => tokio::runtime::Builder::new_multi_thread(),
+        // These wait for the API server most of the time; one thread keeps their memory in one heap.
         Command::Operator(_) | Command::Auditor(_) => tokio::runtime::Builder::new_current_thread(),
     };
     let runtime = match builder.enable_all().build() {
@@ -34,6 +40,7 @@ fn main() -> ExitCode {
         Command::Auditor(arguments) => runtime.block_on(role(&cli.global, arguments, async |client| {
             bailey_auditor::run(auditor(arguments), client).await.map_err(Into::into)
         })),
+        Command::Cache(arguments) => runtime.block_on(cache::run(arguments)),
     };
     ExitCode::from(exit.code())
 }

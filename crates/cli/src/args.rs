@@ -65,6 +65,9 @@ pub enum Command {
     Operator(RoleArguments),
     /// Runs the auditor: keeps the answer who reaches which Secret, as metrics and in the status of each Tenant.
     Auditor(RoleArguments),
+    /// Runs a pull-through cache of OCI images: gives nodes what registries have, also while those are away.
+    #[command(after_help = crate::examples::CACHE, args_conflicts_with_subcommands = true)]
+    Cache(CacheArguments),
 }
 
 /// What people use.
@@ -142,6 +145,134 @@ pub struct RoleArguments {
     /// The name of this replica in the Lease; made from the pod's name if absent.
     #[arg(long, env = "POD_NAME", value_name = "NAME")]
     pub identity: Option<String>,
+    /// Writes the log as JSON.
+    #[arg(long)]
+    pub log_json: bool,
+}
+
+/// What else there is to do about an image cache.
+#[derive(Debug, Clone, Subcommand)]
+pub enum CacheAction {
+    /// Writes the files by which containerd finds the cache; touches none that somebody else wrote.
+    #[command(after_help = crate::examples::CACHE_HOSTS_TOML)]
+    HostsToml(HostsTomlArguments),
+    /// Pulls images through a cache that runs, so that it has them.
+    #[command(after_help = crate::examples::CACHE_PREFETCH)]
+    Prefetch(PrefetchArguments),
+    /// Hands a node's connections on to a cache, and closes them at once when none can be reached.
+    #[command(after_help = crate::examples::CACHE_SHIM)]
+    Shim(ShimArguments),
+    /// Hashes every blob of a cache that does not run, and removes what is damaged.
+    #[command(after_help = crate::examples::CACHE_SCRUB)]
+    Scrub {
+        /// The folder of the cache.
+        #[arg(long, value_name = "DIR")]
+        store: PathBuf,
+    },
+}
+
+/// Where a shim listens, and where the caches are.
+#[derive(Debug, Clone, Args)]
+pub struct ShimArguments {
+    /// The address that the node asks.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5000")]
+    pub listen: SocketAddr,
+    /// A cache, as HOST:PORT; repeatable, tried in this order.
+    #[arg(long = "cache", value_name = "HOST:PORT", required = true)]
+    pub caches: Vec<String>,
+}
+
+/// Which files to write for containerd.
+#[derive(Debug, Clone, Args)]
+pub struct HostsTomlArguments {
+    /// Where nodes reach the cache, such as http://127.0.0.1:5000.
+    #[arg(long, value_name = "URL")]
+    pub cache: String,
+    /// A registry to write a file for; repeatable. One file for all registries without their own if absent.
+    #[arg(long = "registry", value_name = "NAME")]
+    pub registries: Vec<String>,
+    /// Never goes to the registry itself, for nodes without an uplink.
+    #[arg(long)]
+    pub offline: bool,
+    /// The version of containerd on the node; newer keys are used only if it is known to understand them.
+    #[arg(long, value_name = "VERSION")]
+    pub containerd: Option<String>,
+    /// How many seconds a node tries to connect before it goes on; needs containerd 2.1.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=30))]
+    pub dial_timeout: u64,
+    /// Certificates that the node trusts for the cache: a path on the node.
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<String>,
+    /// The node's certificate for the cache: a path on the node.
+    #[arg(long, value_name = "FILE", requires = "client_key")]
+    pub client_cert: Option<String>,
+    /// Its key.
+    #[arg(long, value_name = "FILE", requires = "client_cert")]
+    pub client_key: Option<String>,
+    /// The folder to write to, such as /etc/containerd/certs.d; printed if absent.
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Takes the files away again.
+    #[arg(long, requires = "dir")]
+    pub remove: bool,
+}
+
+/// Which images to pull, and for which platform.
+#[derive(Debug, Clone, Args)]
+pub struct PrefetchArguments {
+    /// Where the cache is.
+    #[arg(long, value_name = "URL")]
+    pub cache: String,
+    /// Only this platform of images that have several, as OS/ARCHITECTURE.
+    #[arg(long, value_name = "PLATFORM", default_value = "linux/amd64")]
+    pub platform: String,
+    /// Certificates that the cache is checked by, as PEM.
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// The images, as REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST.
+    #[arg(required = true, value_name = "IMAGE")]
+    pub images: Vec<String>,
+}
+
+/// How the image cache runs. Each flag can also be said in the file.
+#[derive(Debug, Clone, Args)]
+pub struct CacheArguments {
+    /// Something else than to run.
+    #[command(subcommand)]
+    pub action: Option<CacheAction>,
+    /// The address that nodes ask; 127.0.0.1:5000 if absent.
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<SocketAddr>,
+    /// The address of the admin port: probes, metrics and a page; 127.0.0.1:8080 if absent.
+    #[arg(long, value_name = "ADDRESS")]
+    pub admin: Option<SocketAddr>,
+    /// The folder that blobs are kept in.
+    #[arg(long, value_name = "DIR")]
+    pub store: Option<PathBuf>,
+    /// What blobs and fetches under way may take on the disk, such as 10GiB; never more.
+    #[arg(long, value_name = "SIZE")]
+    pub budget: Option<String>,
+    /// A registry that may be asked, and where it is; repeatable. Nothing else is ever dialled.
+    #[arg(long = "upstream", value_name = "NAME=URL")]
+    pub upstreams: Vec<String>,
+    /// The registry that is meant where a request names none.
+    #[arg(long, value_name = "NAME")]
+    pub default_upstream: Option<String>,
+    /// A YAML file with all of this, credentials, freshness of tags and who may see what.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// The certificate to serve with, as PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// Its key, as PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// Asks nodes for certificates of these authorities.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub client_ca: Option<PathBuf>,
+    /// Another cache, which is asked in place of all registries.
+    #[arg(long, value_name = "URL")]
+    pub parent: Option<String>,
     /// Writes the log as JSON.
     #[arg(long)]
     pub log_json: bool,

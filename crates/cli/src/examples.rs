@@ -142,3 +142,45 @@ Examples:
 
 It holds names, types, rights and references, and no value of any Secret. Exit codes: 0 all was read, 3 something
 could not be read; the file says what.";
+
+pub(crate) const CACHE: &str = "\
+Examples:
+  bailey cache --store /var/lib/bailey/cache --budget 100GiB --upstream docker.io --listen 0.0.0.0:5000
+                                        Docker Hub for all nodes that name this as its mirror
+  bailey cache --config cache.yaml      several registries, credentials, rules for tags
+  bailey cache --store /var/lib/bailey/cache --budget 20GiB --upstream docker.io \\
+    --parent https://images.management.example:5000
+                                        a cache of a workload cluster, below one that all share
+
+A line of JSON on standard output names the addresses as soon as it serves. SIGTERM lets answers finish.";
+
+pub(crate) const CACHE_HOSTS_TOML: &str = "\
+Examples:
+  bailey cache hosts-toml --cache http://127.0.0.1:5000 --registry docker.io
+                                        what would be written
+  bailey cache hosts-toml --cache http://127.0.0.1:5000 --registry docker.io --containerd 2.1 \\
+    --dir /etc/containerd/certs.d       write it; containerd reads it with the next pull
+  bailey cache hosts-toml --cache http://127.0.0.1:5000 --offline --dir /etc/containerd/certs.d
+                                        all registries, and the cache alone
+  bailey cache hosts-toml --cache http://127.0.0.1:5000 --registry docker.io --remove --dir /etc/containerd/certs.d
+
+Exit codes: 0 all is as wanted, 1 a file of somebody else was left alone (it is named).";
+
+pub(crate) const CACHE_PREFETCH: &str = "\
+Examples:
+  bailey cache prefetch --cache http://127.0.0.1:5000 docker.io/library/debian:13
+  bailey cache prefetch --cache http://127.0.0.1:5000 --platform linux/arm64 registry.example/acme/app:v2
+
+Exit codes: 0 all are there, 3 some could not be pulled (they are named).";
+
+pub(crate) const CACHE_SCRUB: &str = "\
+Examples:
+  bailey cache scrub --store /var/lib/bailey/cache
+
+A cache that runs scrubs itself: see scrubEvery in its file. Exit codes: 0 all sound, 1 something was removed.";
+
+pub(crate) const CACHE_SHIM: &str = "\
+Examples:
+  bailey cache shim --listen 127.0.0.1:5000 --cache images.example:5000 --cache 10.0.0.5:5000
+
+It keeps nothing and knows no credential; TLS of the cache goes through it unread.";

@@ -21,7 +21,10 @@ mod snapshot;
 mod verify;
 
 pub use analyse::schemas;
-pub use args::{Cli, Command, Global, RoleArguments, Verb};
+pub use args::{
+    CacheAction, CacheArguments, Cli, Command, Global, HostsTomlArguments, PrefetchArguments, RoleArguments,
+    ShimArguments, Verb,
+};
 pub use bailey_collect::live;
 pub(crate) use bailey_process::telemetry::report;
 pub use client::client;

@@ -1,4 +1,4 @@
-//! The admin server: `/livez`, `/readyz` and `/metrics`, on an address of its own.
+//! The admin server: `/livez`, `/readyz` and `/metrics`, on an address of its own, and a page if the role has one.
 //!
 //! It has no authentication and shows nothing that needs any. It runs until the work has drained, so
 //! that a drain can be watched and is seen by load balancers: `/readyz` answers 503 from its start.
@@ -41,7 +41,7 @@ pub async fn bind(
     let error = |source| AdminError { address, source };
     let listener = TcpListener::bind(address).await.map_err(error)?;
     let address = listener.local_addr().map_err(error)?;
-    Ok(Bound { listener, address, pages: Pages { readiness, registry } })
+    Ok(Bound { listener, address, pages: Pages { readiness, registry, front: None } })
 }
 
 /// An admin server that has its address and does not answer yet.
@@ -56,6 +56,12 @@ impl Bound {
     /// Tells the address the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Shows a page of HTML at `/`. It is written anew for each request, on the threads of the role.
+    pub fn with_front_page(mut self, page: impl Fn() -> String + Send + Sync + 'static) -> Self {
+        self.pages.front = Some(FrontPage(Arc::new(page)));
+        self
     }
 
     /// Answers until the work is over.
@@ -124,6 +130,16 @@ async fn answer(stream: TcpStream, pages: Pages, last: Last) {
 struct Pages {
     readiness: Readiness,
     registry: Arc<Registry>,
+    front: Option<FrontPage>,
+}
+
+#[derive(Clone)]
+struct FrontPage(Arc<dyn Fn() -> String + Send + Sync>);
+
+impl std::fmt::Debug for FrontPage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("FrontPage")
+    }
 }
 
 impl Pages {
@@ -131,6 +147,13 @@ impl Pages {
         if method != Method::GET && method != Method::HEAD {
             return text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n".to_owned());
         }
+        match (path, &self.front) {
+            ("/", Some(FrontPage(page))) => typed(StatusCode::OK, "text/html; charset=utf-8", page()),
+            (path, _) => self.probe(path, draining),
+        }
+    }
+
+    fn probe(&self, path: &str, draining: bool) -> Response<Full<Bytes>> {
         match path {
             "/livez" => text(StatusCode::OK, "ok\n".to_owned()),
             "/readyz" => self.readyz(draining),

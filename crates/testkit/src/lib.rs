@@ -13,6 +13,7 @@ pub mod fixture;
 pub mod management_cluster;
 mod pki;
 mod process;
+pub mod registry;
 pub mod tools;
 
 pub use access::{Access, Output, Reply};

@@ -58,6 +58,13 @@ pub enum Tool {
     Helm,
     /// A peer that a benchmark compares with; built when that asks for it.
     KubectlWhoCan,
+    /// The conformance suite of the distribution specification; built when a test of the image cache asks for it.
+    Conformance,
+    /// The registry of the distribution project: an upstream that can be pushed to; built when such a test asks for it.
+    Registry,
+    /// A node's containerd and its client, which pull through the image cache; built when such a test asks for them.
+    Containerd,
+    Ctr,
 }
 
 impl Tool {
@@ -74,6 +81,10 @@ impl Tool {
             Self::Kubectl => "kubectl",
             Self::Helm => "helm",
             Self::KubectlWhoCan => "kubectl-who-can",
+            Self::Conformance => "conformance",
+            Self::Registry => "registry",
+            Self::Containerd => "containerd",
+            Self::Ctr => "ctr",
         }
     }
 
@@ -84,6 +95,9 @@ impl Tool {
             Self::KubeApiserver | Self::KubeControllerManager | Self::Kubectl => "k8s",
             Self::Helm => "helm",
             Self::KubectlWhoCan => "kubectl-who-can",
+            Self::Conformance => "conformance",
+            Self::Registry => "distribution",
+            Self::Containerd | Self::Ctr => "containerd",
         }
     }
 
@@ -95,6 +109,10 @@ impl Tool {
             Self::Kubectl => "k8s.io/kubernetes/cmd/kubectl",
             Self::Helm => "helm.sh/helm/v3/cmd/helm",
             Self::KubectlWhoCan => "github.com/aquasecurity/kubectl-who-can/cmd/kubectl-who-can",
+            Self::Conformance => "github.com/opencontainers/distribution-spec/conformance",
+            Self::Registry => "github.com/distribution/distribution/v3/cmd/registry",
+            Self::Containerd => "github.com/containerd/containerd/v2/cmd/containerd",
+            Self::Ctr => "github.com/containerd/containerd/v2/cmd/ctr",
         }
     }
 

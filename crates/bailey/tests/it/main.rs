@@ -13,6 +13,7 @@ mod analyser;
 mod apps;
 mod attacks;
 mod auditor;
+mod cache;
 mod chart;
 mod lifecycle;
 mod operator;

@@ -9,3 +9,4 @@
 mod apps;
 mod attacks;
 mod control_plane;
+mod registry;

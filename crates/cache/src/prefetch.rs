@@ -1,0 +1,215 @@
+//! Pulls images through a cache, as a node would, and throws the bytes away: the cache has them then.
+
+use std::path::Path;
+use std::str::FromStr;
+use std::time::Duration;
+
+use bailey_oci::manifest::{BYTES_MAX, Child, Manifest};
+use bailey_oci::media::{self, Kind, MediaType};
+use bailey_oci::trust::Trust;
+use bailey_oci::{Algorithm, Digest, Reference, Registry, Repository};
+use http::{Method, header};
+use rustls::RootCertStore;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+use crate::config::{ConfigError, url};
+use crate::upstream::connect::{CaError, roots};
+use crate::upstream::credentials::Source;
+use crate::upstream::{Answer, Ask, Problem, Settings, Upstream, text};
+
+/// How long a cache may take to answer; it answers within five seconds, whatever upstreams do.
+const ANSWER: Duration = Duration::from_secs(10);
+/// As many indexes may lie in each other.
+const DEPTH_MAX: u8 = 4;
+
+/// An image by its full name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    pub registry: Registry,
+    pub repository: Repository,
+    pub reference: Reference,
+}
+
+/// Why images cannot be pulled at all.
+#[derive(Debug, thiserror::Error)]
+pub enum PrefetchError {
+    #[error("`{0}` is no image; write REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST")]
+    Image(String),
+    #[error("`{0}` is no platform; write OS/ARCHITECTURE, as in `linux/amd64`")]
+    Platform(String),
+    #[error(transparent)]
+    Address(#[from] ConfigError),
+    #[error(transparent)]
+    Certificates(#[from] CaError),
+}
+
+/// What was pulled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pulled {
+    pub digest: Digest,
+    pub bytes: u64,
+}
+
+/// Pulls through one cache.
+#[derive(Debug)]
+pub struct Prefetch {
+    cache: url::Url,
+    roots: Arc<RootCertStore>,
+    os: String,
+    architecture: String,
+}
+
+impl FromStr for Image {
+    type Err = PrefetchError;
+
+    fn from_str(text: &str) -> Result<Self, PrefetchError> {
+        let wrong = || PrefetchError::Image(text.to_owned());
+        let (registry, rest) = text.split_once('/').ok_or_else(wrong)?;
+        let (name, reference) = match rest.split_once('@') {
+            // A tag before a digest says nothing more.
+            Some((name, digest)) => (name.split(':').next().unwrap_or(name), digest),
+            None => rest.rsplit_once(':').ok_or_else(wrong)?,
+        };
+        let registry: Registry = registry.parse().map_err(|_| wrong())?;
+        let repository: Repository = name.parse().map_err(|_| wrong())?;
+        Ok(Self {
+            repository: registry.complete(repository),
+            registry,
+            reference: reference.parse().map_err(|_| wrong())?,
+        })
+    }
+}
+
+impl Prefetch {
+    /// Prepares to pull through the cache at `address`. Blocks shortly.
+    pub fn new(address: &str, ca_file: Option<&Path>, platform: &str) -> Result<Self, PrefetchError> {
+        let mut parts = platform.split('/');
+        let (Some(os), Some(architecture), None) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(PrefetchError::Platform(platform.to_owned()));
+        };
+        let cache = url("--cache", address)?;
+        Ok(Self { cache, roots: roots(ca_file)?, os: os.to_owned(), architecture: architecture.to_owned() })
+    }
+
+    /// Pulls one image: its manifests and its blobs.
+    pub async fn pull(&self, image: &Image) -> Result<Pulled, Problem> {
+        let settings = Settings {
+            name: image.registry.clone(),
+            url: self.cache.clone(),
+            prefix: Some(image.registry.to_string()),
+            credentials: Source::Anonymous,
+            trust: Trust::default(),
+        };
+        let cache = Upstream::new(settings, self.roots.clone());
+        let mut pulled: Option<Pulled> = None;
+        let mut next = vec![(image.reference.clone(), 0)];
+        while let Some((reference, depth)) = next.pop() {
+            let (digest, length, manifest) = self.manifest(&cache, image, &reference).await?;
+            let sum = pulled.get_or_insert(Pulled { digest, bytes: 0 });
+            sum.bytes += length;
+            for blob in manifest.blobs() {
+                sum.bytes += blob_bytes(&cache, image, blob.digest).await?;
+            }
+            if depth < DEPTH_MAX {
+                let wanted = manifest.manifests().filter(|child| self.is_wanted(child));
+                next.extend(wanted.map(|child| (child.descriptor.digest.into(), depth + 1)));
+            }
+        }
+        pulled.ok_or_else(|| Problem::nonsense("an image without a manifest"))
+    }
+
+    /// Whether a part of an index is of the platform; what names none, such as a nested index, is.
+    fn is_wanted(&self, child: &Child) -> bool {
+        child
+            .platform
+            .as_ref()
+            .is_none_or(|platform| platform.os == self.os && platform.architecture == self.architecture)
+    }
+
+    async fn manifest(
+        &self,
+        cache: &Upstream,
+        image: &Image,
+        reference: &Reference,
+    ) -> Result<(Digest, u64, Manifest), Problem> {
+        let answer = ask(cache, image, format!("manifests/{reference}"), Some(media::ACCEPT)).await?;
+        let media_type =
+            text(&answer.headers, header::CONTENT_TYPE).and_then(|text| MediaType::new(text).ok());
+        let media_type = media_type.ok_or_else(|| Problem::nonsense("a manifest without a media type"))?;
+        let bytes = answer.body.whole(BYTES_MAX, Instant::now() + ANSWER).await?;
+        let algorithm = reference.digest().map_or(Algorithm::Sha256, |digest| digest.algorithm());
+        let digest = Digest::of(algorithm, &bytes);
+        if reference.digest().is_some_and(|wanted| wanted != digest) {
+            return Err(Problem::wrong("the manifest has another digest"));
+        }
+        let manifest =
+            Manifest::parse(&bytes, &media_type).map_err(|error| Problem::nonsense(error.to_string()))?;
+        if media_type.kind() == Kind::Schema1 {
+            return Err(Problem::nonsense("a manifest of a kind that nodes do not take any more"));
+        }
+        Ok((digest, bytes.len() as u64, manifest))
+    }
+}
+
+async fn blob_bytes(cache: &Upstream, image: &Image, digest: Digest) -> Result<u64, Problem> {
+    let mut answer = ask(cache, image, format!("blobs/{digest}"), None).await?;
+    let mut bytes = 0;
+    while let Some(piece) = answer.body.next().await? {
+        bytes += piece.len() as u64;
+    }
+    Ok(bytes)
+}
+
+async fn ask(
+    cache: &Upstream,
+    image: &Image,
+    rest: String,
+    accept: Option<&'static str>,
+) -> Result<Answer, Problem> {
+    let ask = Ask { method: Method::GET, repository: image.repository.clone(), rest, accept, range: None };
+    cache.ask(&ask, Instant::now() + ANSWER).await
+}
+
+#[cfg(test)]
+mod tests {
+    use bailey_testkit::registry::{Flavour, Image as Made, Layer, Upstream as Remote};
+
+    use super::*;
+    use crate::Config;
+    use crate::config::UpstreamConfig;
+
+    #[test]
+    fn images_are_read_by_their_full_names() {
+        let image: Image = "docker.io/debian:13".parse().unwrap();
+        assert_eq!((image.registry.as_str(), image.repository.as_str()), ("docker.io", "library/debian"));
+        let digest = Digest::of(Algorithm::Sha256, b"x");
+        let image: Image = format!("registry.example:5000/acme/app:v1@{digest}").parse().unwrap();
+        assert_eq!((image.registry.as_str(), image.reference), ("registry.example:5000", digest.into()));
+        for wrong in ["debian:13", "docker.io/debian", "docker.io/Debian:13", ""] {
+            assert!(wrong.parse::<Image>().is_err(), "{wrong}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_prefetched_is_there_when_the_upstream_is_not() {
+        bailey_process::crypto::install();
+        let folder = tempfile::tempdir().unwrap();
+        let mut remote = Remote::start().await.unwrap();
+        let made = Made::new(Flavour::Docker, 1, &[Layer::random(1, 300_000), Layer::random(2, 10)]);
+        remote.push("acme/app", "v1", &made);
+        let registry =
+            UpstreamConfig::anonymous("registry.example".parse().unwrap(), remote.url().parse().unwrap());
+        let cache = crate::start(Config::local(folder.path(), 1 << 30, vec![registry])).await.unwrap();
+        let prefetch = Prefetch::new(&format!("http://{}", cache.listen), None, "linux/amd64").unwrap();
+        let image = "registry.example/acme/app:v1".parse().unwrap();
+        let pulled = prefetch.pull(&image).await.unwrap();
+        assert_eq!(pulled.digest, made.digest());
+        assert!(pulled.bytes > 300_010, "{pulled:?}");
+        remote.close().await;
+        assert_eq!(prefetch.pull(&image).await.unwrap(), pulled);
+        let problem = prefetch.pull(&"registry.example/acme/app:v2".parse().unwrap()).await.unwrap_err();
+        assert_eq!(problem.cause, bailey_oci::status::Cause::Unreachable);
+        cache.stop().await.unwrap();
+    }
+}
