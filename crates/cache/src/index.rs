@@ -1,6 +1,6 @@
 //! What is known about blobs, tags and lists: sizes and media types, who may see a blob, which digest a tag had.
 //!
-//! All of it but the bodies of lists is in memory, where every question is answered; [`disk`] keeps it across restarts,
+//! All of it but the bodies of lists is in memory, where every question is answered; `disk` keeps it across restarts,
 //! written behind by one thread. A lost index loses no blob: the store is scanned at the start, media types are read
 //! from manifests, and links come back when the upstream is asked once.
 //!

@@ -46,6 +46,7 @@ fn row(cache: &Cache, upstream: &Upstream) -> String {
     let count = |family| Metrics::count(family, name);
     let state = match upstream.away_for() {
         Some(time) => format!("none for {} s", time.as_secs()),
+        None if upstream.answer_millis() == 0.0 => "none yet".to_owned(),
         None => format!("in {:.0} ms", upstream.answer_millis()),
     };
     let mut row = String::new();
@@ -88,7 +89,12 @@ mod tests {
         upstream.push("acme/app", "v1", &Image::new(Flavour::Oci, 1, &[Layer::random(1, 10)]));
         let registry =
             UpstreamConfig::anonymous("registry.example".parse().unwrap(), upstream.url().parse().unwrap());
-        let cache = crate::start(Config::local(folder.path(), 1 << 30, vec![registry])).await.unwrap();
+        let away =
+            UpstreamConfig::anonymous("away.example".parse().unwrap(), "http://127.0.0.1:9".parse().unwrap());
+        let config = Config::local(folder.path(), 1 << 30, vec![registry, away]);
+        let cache = crate::start(config).await.unwrap();
+        let refused = Http::new(cache.listen).get("/v2/away.example/acme/app/manifests/v1").await.unwrap();
+        assert_eq!(refused.status, 503);
         for _ in 0..3 {
             let answer =
                 Http::new(cache.listen).get("/v2/registry.example/acme/app/manifests/v1").await.unwrap();
@@ -99,6 +105,7 @@ mod tests {
             String::from_utf8(answer.bytes().await.unwrap().to_vec()).unwrap()
         };
         let page = show("/").await;
+        assert!(page.contains("<td>none yet</td>"), "{page}");
         assert!(page.contains("<tr><td>registry.example</td><td>2</td><td>1</td><td>0</td>"), "{page}");
         let metrics = show("/metrics").await;
         assert!(metrics.contains("bailey_cache_hits_total{upstream=\"registry.example\"} 2"), "{metrics}");

@@ -65,6 +65,9 @@ pub struct Upstream {
     pace: Mutex<f64>,
 }
 
+/// A failure that comes sooner says nothing about how slow an upstream is.
+const NOTICEABLE_MILLIS: f64 = 1000.0;
+
 /// What is asked.
 #[derive(Clone, Debug)]
 pub struct Ask {
@@ -120,7 +123,9 @@ impl Upstream {
             Err(_) => Err(Problem::unreachable("it took too long")),
         };
         turn.tell(&result);
-        self.note_pace(asked.elapsed());
+        // A refused connection is quick, and no answer.
+        let is_away = matches!(&result, Err(problem) if problem.cause == Cause::Unreachable);
+        self.note_pace(asked.elapsed(), is_away);
         if let Err(problem) = &result {
             let (upstream, repository, rest) = (&self.settings.name, &ask.repository, &ask.rest);
             tracing::debug!(%upstream, %repository, rest, reason = problem.cause.reason(), %problem, "no answer");
@@ -128,14 +133,18 @@ impl Upstream {
         result
     }
 
-    /// How long the upstream took to answer of late, in milliseconds; one that was given up counts with the time it had.
+    /// How long the upstream took to answer of late, in milliseconds; 0 before the first answer. One that was given up
+    /// counts with the time it had.
     pub fn answer_millis(&self) -> f64 {
         *self.pace.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note_pace(&self, took: Duration) {
+    fn note_pace(&self, took: Duration, is_away: bool) {
         let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
         let took = took.as_secs_f64() * 1000.0;
+        if is_away && (took <= *pace || took < NOTICEABLE_MILLIS) {
+            return;
+        }
         *pace = if *pace == 0.0 { took } else { *pace * 0.8 + took * 0.2 };
     }
 
