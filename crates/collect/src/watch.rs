@@ -6,6 +6,9 @@
 //!
 //! INVARIANT: a kind is either complete as of some moment or a gap.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     borrow::Cow,
     collections::{BTreeMap, HashMap, btree_map::Entry},
@@ -37,6 +40,9 @@ use crate::{
 
 /// How long a watch may fail before what it kept counts as old.
 const STALE: Duration = Duration::from_secs(60);
+/// After how long without another failure a watch counts as repaired: one on which nothing happens tells nothing. More
+/// than the longest pause between two attempts.
+const QUIET: Duration = Duration::from_secs(120);
 /// How many Tables of types are read at the same time.
 const TABLES_AT_ONCE: usize = 8;
 /// Labels of Secrets that say what they open.
@@ -68,11 +74,17 @@ struct Kept {
     /// What the list that is being read holds so far.
     coming: BTreeMap<Box<str>, Object>,
     ready: bool,
-    /// Since when it fails, and why.
-    failing: Option<(Instant, String)>,
+    failing: Option<Failing>,
 }
 
-#[derive(Clone, PartialEq, Eq)]
+/// That a kind cannot be read or watched.
+struct Failing {
+    since: Instant,
+    last: Instant,
+    why: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Object {
     body: Arc<[u8]>,
     /// Of a Secret: its uid and, once known, its type.
@@ -260,26 +272,30 @@ impl Kept {
     /// Whether it is complete, or why not.
     fn why_not(&self) -> Option<String> {
         match &self.failing {
-            Some((since, why)) if !self.ready || since.elapsed() > STALE => Some(why.clone()),
+            Some(failing) if !self.ready || failing.is_stale() => Some(failing.why.clone()),
             None if !self.ready => Some("it is still being read".to_owned()),
             _ => None,
         }
     }
 
-    /// Takes an event; whether anything that matters is different now.
+    /// Takes an event; whether anything that matters is different now. A list that has only begun says nothing yet:
+    /// each attempt of one that is refused begins, too.
     fn take(&mut self, event: Event) -> bool {
-        let was_failing = self.failing.take().is_some();
         match event {
             Event::Starts => {
                 self.coming.clear();
-                false
+                return false;
             }
             Event::Listed(key, object) => {
-                let known = self.objects.get(&key);
-                let object = object.or_known(known);
+                let object = object.or_known(self.objects.get(&key));
                 self.coming.insert(key, object);
-                false
+                return false;
             }
+            _ => {}
+        }
+        let was_failing = self.failing.take().is_some();
+        match event {
+            Event::Starts | Event::Listed(..) => false,
             Event::Complete => {
                 let coming = std::mem::take(&mut self.coming);
                 let differs = !self.ready || was_failing || coming != self.objects;
@@ -296,11 +312,19 @@ impl Kept {
         }
     }
 
+    /// Notes that it could not be read or watched; whether that is news.
     fn fail(&mut self, why: String) -> bool {
-        let since = self.failing.take().map_or_else(Instant::now, |(since, _)| since);
-        let is_new = !self.ready;
-        self.failing = Some((since, why));
-        is_new
+        let now = Instant::now();
+        let before = self.failing.take().filter(|failing| failing.last.elapsed() < QUIET);
+        let is_news = !self.ready && before.is_none();
+        self.failing = Some(Failing { since: before.map_or(now, |failing| failing.since), last: now, why });
+        is_news
+    }
+}
+
+impl Failing {
+    fn is_stale(&self) -> bool {
+        self.since.elapsed() > STALE && self.last.elapsed() < QUIET
     }
 }
 

@@ -23,7 +23,7 @@ async fn the_chart_installs_and_leaves_the_kinds_when_it_goes() {
     for name in ["tenants.bailey.dev", "deployment.apps/bailey-operator", "serviceaccount/bailey-operator"] {
         assert!(there.contains(name), "{name} not in\n{there}");
     }
-    what_the_operator_may_do(&plane).await;
+    what_the_roles_may_do(&plane).await;
 
     // As a chart of the same version again, and with other values.
     let upgrade = ["upgrade", "bailey", &chart(), "-n", "bailey-system", "--set", "replicas=1"];
@@ -39,21 +39,30 @@ async fn the_chart_installs_and_leaves_the_kinds_when_it_goes() {
     helm(admin, &[&INSTALL[..], &[&chart()]].concat()).await.stdout_of_success().unwrap();
 }
 
-async fn what_the_operator_may_do(plane: &ControlPlane) {
-    let operator = plane.service_account("bailey-system", "bailey-operator").await.unwrap();
-    for (answer, question) in [
-        ("yes", "create validatingadmissionpolicies.admissionregistration.k8s.io"),
-        ("yes", "escalate clusterroles.rbac.authorization.k8s.io"),
-        ("yes", "create leases.coordination.k8s.io -n bailey-system"),
-        ("no", "create leases.coordination.k8s.io -n kube-system"),
-        ("no", "get secrets -n bailey-system"),
-        ("no", "list secrets -A"),
-        ("no", "create pods -n bailey-system"),
-        ("no", "impersonate users"),
+async fn what_the_roles_may_do(plane: &ControlPlane) {
+    for (role, answer, question) in [
+        ("operator", "yes", "create validatingadmissionpolicies.admissionregistration.k8s.io"),
+        ("operator", "yes", "escalate clusterroles.rbac.authorization.k8s.io"),
+        ("operator", "yes", "create leases.coordination.k8s.io -n bailey-system"),
+        ("operator", "no", "create leases.coordination.k8s.io -n kube-system"),
+        ("operator", "no", "get secrets -n bailey-system"),
+        ("operator", "no", "list secrets -A"),
+        ("operator", "no", "create pods -n bailey-system"),
+        ("operator", "no", "impersonate users"),
+        ("auditor", "yes", "list secrets -A"),
+        ("auditor", "yes", "patch tenants.bailey.dev --subresource=status"),
+        ("auditor", "yes", "get configmaps/argocd-cm -n argocd"),
+        ("auditor", "no", "get configmaps -n argocd"),
+        ("auditor", "no", "get secrets -A"),
+        ("auditor", "no", "get nodes --subresource=proxy"),
+        ("auditor", "no", "patch tenants.bailey.dev"),
+        ("auditor", "no", "create pods -n bailey-system"),
+        ("auditor", "no", "bind clusterroles.rbac.authorization.k8s.io"),
     ] {
+        let account = plane.service_account("bailey-system", &format!("bailey-{role}")).await.unwrap();
         let words: Vec<_> = ["auth", "can-i"].into_iter().chain(question.split(' ')).collect();
-        let output = operator.kubectl(&words, None).await.unwrap();
-        assert_eq!(output.stdout.trim(), answer, "{question}: {}", output.stderr);
+        let output = account.kubectl(&words, None).await.unwrap();
+        assert_eq!(output.stdout.trim(), answer, "{role}: {question}: {}", output.stderr);
     }
 }
 
@@ -93,6 +102,7 @@ async fn bailey_install_prints_what_the_chart_installs() {
             &["--set", "replicas=3,image.repository=r.example/b,image.tag=v1"],
             &["--replicas", "3", "--image", "r.example/b:v1"],
         ),
+        (&["--set", "auditor.enabled=false"], &["--without-auditor"]),
     ] {
         let template = ["template", "bailey", &chart(), "-n", "bailey-system"];
         let rendered = helm(admin, &[&template[..], values].concat()).await.stdout_of_success().unwrap();
