@@ -32,25 +32,22 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// The share of its time that the auditor may work: after an answer it rests so many times as long as that one took.
 const REST: u32 = 4;
 
-/// Keeps the answer.
-pub(crate) struct Auditor {
+/// Keeps the answer until the signal starts.
+pub(crate) async fn run(client: Client, metrics: Metrics, signal: Signal) -> Result<(), AuditorError> {
+    let auditor = Auditor { client, metrics };
+    tokio::select! {
+        () = signal.started() => {}
+        () = auditor.work() => {}
+    }
+    Ok(())
+}
+
+struct Auditor {
     client: Client,
     metrics: Metrics,
 }
 
 impl Auditor {
-    pub(crate) fn new(client: Client, metrics: Metrics) -> Self {
-        Self { client, metrics }
-    }
-
-    /// Runs until the signal starts.
-    pub(crate) async fn run(self, signal: Signal) {
-        tokio::select! {
-            () = signal.started() => {}
-            () = self.work() => {}
-        }
-    }
-
     async fn work(&self) {
         let changed = Arc::new(Notify::new());
         let live = Live::new(self.client.clone());

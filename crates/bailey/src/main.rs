@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use bailey_cli::{CacheAction, CacheArguments, Command, Exit, Global, RoleArguments};
 use bailey_process::{
-    tasks::BoxError,
+    role::{Options, RoleError},
     telemetry::{self, LogFormat},
 };
 
@@ -34,38 +34,18 @@ fn main() -> ExitCode {
     };
     let exit = match &cli.command {
         Command::Verb(verb) => runtime.block_on(bailey_cli::run(&cli.global, verb)),
-        Command::Operator(arguments) => runtime.block_on(role(&cli.global, arguments, async |client| {
-            bailey_operator::run(operator(arguments), client).await.map_err(Into::into)
-        })),
-        Command::Auditor(arguments) => runtime.block_on(role(&cli.global, arguments, async |client| {
-            bailey_auditor::run(auditor(arguments), client).await.map_err(Into::into)
-        })),
+        Command::Operator(arguments) => runtime.block_on(role(&cli.global, arguments, bailey_operator::run)),
+        Command::Auditor(arguments) => runtime.block_on(role(&cli.global, arguments, bailey_auditor::run)),
         Command::Cache(arguments) => runtime.block_on(cache::run(arguments)),
     };
     ExitCode::from(exit.code())
-}
-
-fn operator(arguments: &RoleArguments) -> bailey_operator::Options {
-    bailey_operator::Options {
-        admin: arguments.admin,
-        leader_elect: arguments.leader_elect,
-        identity: arguments.identity.clone(),
-    }
-}
-
-fn auditor(arguments: &RoleArguments) -> bailey_auditor::Options {
-    bailey_auditor::Options {
-        admin: arguments.admin,
-        leader_elect: arguments.leader_elect,
-        identity: arguments.identity.clone(),
-    }
 }
 
 /// Runs a role until it ends.
 async fn role(
     global: &Global,
     arguments: &RoleArguments,
-    run: impl AsyncFnOnce(kube::Client) -> Result<(), BoxError>,
+    run: impl AsyncFnOnce(Options, kube::Client) -> Result<(), RoleError>,
 ) -> Exit {
     let format = if arguments.log_json { LogFormat::Json } else { LogFormat::Text };
     if let Err(error) = telemetry::init(format, None) {
@@ -76,10 +56,15 @@ async fn role(
         Ok(client) => client,
         Err(error) => return bailey_cli::fail(&error),
     };
-    match run(client).await {
+    let options = Options {
+        admin: arguments.admin,
+        leader_elect: arguments.leader_elect,
+        identity: arguments.identity.clone(),
+    };
+    match run(options, client).await {
         Ok(()) => Exit::Clean,
         Err(error) => {
-            eprintln!("error: {}", telemetry::report(error.as_ref()));
+            eprintln!("error: {}", telemetry::report(&error));
             Exit::Internal
         }
     }

@@ -1,39 +1,10 @@
-//! What can end the operator, or make a reconciliation be tried again.
+//! What can end the operator's work, or make a reconciliation be tried again.
 
 use bailey_guardrails::{DiscoveryError, PolicyError};
-use bailey_process::{admin::AdminError, drain::InterruptError, leader::LeaderError, tasks::TaskError};
 
 /// Says what failed, and on which object.
 #[derive(Debug, thiserror::Error)]
 pub enum OperatorError {
-    /// The process cannot listen for signals.
-    #[error("cannot listen for SIGTERM and SIGINT")]
-    Signals {
-        /// Why.
-        #[source]
-        source: InterruptError,
-    },
-    /// The admin port.
-    #[error("cannot serve the admin port")]
-    Admin {
-        /// Why.
-        #[source]
-        source: AdminError,
-    },
-    /// Leader election.
-    #[error("leader election failed")]
-    Leader {
-        /// Why.
-        #[source]
-        source: Box<LeaderError>,
-    },
-    /// A task of the process ended.
-    #[error("the process ended early")]
-    Tasks {
-        /// Why.
-        #[source]
-        source: Box<TaskError>,
-    },
     /// A policy file of this build is broken.
     #[error("this build holds a broken policy")]
     Policy {
@@ -90,10 +61,6 @@ impl OperatorError {
     /// The reason for metrics and conditions.
     pub fn reason(&self) -> &'static str {
         match self {
-            Self::Signals { .. } => "Signals",
-            Self::Admin { .. } => "Admin",
-            Self::Leader { .. } => "Leader",
-            Self::Tasks { .. } => "Tasks",
             Self::Policy { .. } => "Policy",
             Self::Discovery { .. } => "Discovery",
             Self::Watch { .. } => "Watch",

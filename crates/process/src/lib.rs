@@ -11,5 +11,6 @@ pub mod drain;
 pub mod leader;
 pub mod metrics;
 pub mod readiness;
+pub mod role;
 pub mod tasks;
 pub mod telemetry;
