@@ -2,6 +2,7 @@
 
 mod audit;
 mod isolation;
+mod update;
 mod what_if;
 mod why;
 
@@ -39,7 +40,7 @@ pub enum Subjects {
 }
 
 /// A snapshot, closed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Access {
     pub(crate) snapshot: Snapshot,
     pub(crate) graph: Graph,
@@ -49,6 +50,9 @@ pub struct Access {
     pub(crate) starts: Vec<Start>,
     pub(crate) shared: Shared,
     customers: Customers,
+    /// What was made of which other state, if this was.
+    since: Option<update::Since>,
+    id: u64,
     reverse: OnceLock<Reverse>,
     counts: OnceLock<findings::Counts>,
 }
@@ -57,14 +61,7 @@ impl Access {
     /// Compiles and closes a snapshot. Nothing of it is changed but that names may be added to its table.
     pub fn new(mut snapshot: Snapshot, customers: Customers) -> Self {
         let (graph, proven, all) = graph::build(&mut snapshot);
-        let facts: Vec<(u16, Fact)> = graph
-            .nodes()
-            .filter_map(|(_, cluster, node)| match node {
-                Node::Fact(fact @ (Fact::Identity(_) | Fact::Source(_))) => Some((cluster, *fact)),
-                _ => None,
-            })
-            .collect();
-        let owners = Owners::new(&snapshot, &customers, &facts);
+        let owners = Owners::new(&snapshot, &customers, graph.somebodies());
         let starts = judge::starts(&graph, &owners);
         let shared = Shared::default();
         Self {
@@ -76,6 +73,8 @@ impl Access {
             starts,
             shared,
             customers,
+            since: None,
+            id: update::fresh(),
             reverse: OnceLock::new(),
             counts: OnceLock::new(),
         }
@@ -89,7 +88,9 @@ impl Access {
             what: part.clone(),
             why: "too large or too deep to look for credentials in it".to_owned(),
         };
-        self.snapshot.gaps.extend(ledger.unread().iter().map(gap));
+        let gaps: Vec<_> = ledger.unread().iter().map(gap).collect();
+        self.snapshot.gaps.retain(|known| !gaps.contains(known));
+        self.snapshot.gaps.extend(gaps);
         self
     }
 
@@ -105,7 +106,7 @@ impl Access {
 
     /// How large the graph is: nodes, edges, those of the edges that need several things at once.
     pub fn size(&self) -> (usize, usize, usize) {
-        (self.graph.len(), self.graph.edge_count(), self.graph.joints.len())
+        (self.graph.len(), self.graph.edge_count(), self.graph.joint_count())
     }
 
     /// What admission policies take away: who would do what where, and which policy refuses it.
@@ -122,7 +123,7 @@ impl Access {
                 blocked.by
             )
         };
-        self.graph.blocked.iter().map(text).collect()
+        self.graph.blocked().map(text).collect()
     }
 
     pub(crate) fn explainer(&self) -> Explainer<'_> {
@@ -143,17 +144,17 @@ impl Access {
             what: gap.what.clone(),
             why: gap.why.clone(),
         };
-        let limit = |(cluster, what): &(u16, &'static str)| GapEntry {
-            cluster: self.snapshot.clusters.get(usize::from(*cluster)).map(|facts| facts.name.clone()),
-            what: (*what).to_owned(),
+        let limit = |(cluster, what): (u16, &'static str)| GapEntry {
+            cluster: self.snapshot.clusters.get(usize::from(cluster)).map(|facts| facts.name.clone()),
+            what: what.to_owned(),
             why: "the cluster holds too many bindings to follow each of them".to_owned(),
         };
-        let limits = self.graph.limits.iter().map(limit);
+        let limits = self.graph.limits().into_iter().map(limit);
         self.snapshot.gaps.iter().map(entry).chain(limits).collect()
     }
 
     fn is_complete(&self) -> bool {
-        self.snapshot.gaps.is_empty() && self.graph.limits.is_empty()
+        self.snapshot.gaps.is_empty() && self.graph.limits().is_empty()
     }
 
     fn cluster(&self, wanted: Option<&str>) -> Result<u16, QuestionError> {

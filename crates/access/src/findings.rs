@@ -36,10 +36,15 @@ const NAMES_MAX: usize = 50;
 
 /// All findings about ways, worst first.
 pub fn ways(access: &Access) -> Vec<Finding> {
+    ways_of(access, |_| true)
+}
+
+/// Findings about the ways of some, worst first. Whoever gets to one of these must be one of these.
+pub fn ways_of(access: &Access, is_asked: impl Fn(&Start) -> bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut ways_out = Vec::new();
     let mut widest = Widest::default();
-    for start in &access.starts {
+    for start in access.starts.iter().filter(|start| is_asked(start)) {
         if start.whose == Whose::UNKNOWN {
             findings.extend(of_unknown(access, start, &mut widest));
         } else if start.whose != Whose::PLATFORM && widest.of(access, start, start.node).is_some() {
@@ -73,7 +78,7 @@ fn of_unknown(access: &Access, start: &Start, widest: &mut Widest) -> Option<Fin
 }
 
 /// The way from a node to an end that it reaches.
-fn way(access: &Access, from: NodeId, end: NodeId) -> Vec<Hop> {
+pub fn way(access: &Access, from: NodeId, end: NodeId) -> Vec<Hop> {
     Search::find(&access.graph, from, &Towards(&access.all, end), &[end]).path(&access.graph, end)
 }
 

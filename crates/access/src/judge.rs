@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::{
     Certainty, Fact, Scope, SecretFact,
@@ -156,11 +156,12 @@ pub fn certainty(owner: Whose, all: &Audience, proven: &Audience) -> Certainty {
 
 /// The starts of a graph, with whose each is.
 pub fn starts(graph: &Graph, owners: &Owners) -> Vec<Start> {
-    let mut seen = FxHashSet::default();
     graph
         .nodes()
         .filter_map(|(node, cluster, what)| match what {
-            crate::graph::Node::Fact(fact @ (Fact::Identity(_) | Fact::Source(_))) if seen.insert(node) => {
+            crate::graph::Node::Fact(fact @ (Fact::Identity(_) | Fact::Source(_)))
+                if graph.is_there(node) =>
+            {
                 Some(Start { node, cluster, fact: *fact, whose: owners.of_fact(cluster, fact) })
             }
             _ => None,
