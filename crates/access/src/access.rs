@@ -19,7 +19,7 @@ use crate::{
     explain::Explainer,
     findings,
     graph::{self, Graph, Input, Node, NodeId},
-    judge::{self, Audiences, Start},
+    judge::{self, Audiences, Listed, Start},
     owners::{Owners, Whose},
     question::{QuestionError, SecretRef, SubjectName, SubjectRef},
     reverse::{Reverse, Towards},
@@ -201,10 +201,15 @@ impl Access {
             argocd_type: None,
             origin: crate::Origin::default(),
         };
-        let all = Audiences::new(&self.all, &self.graph, &self.starts, false);
-        let proven = Audiences::new(&self.proven, &self.graph, &self.starts, false);
-        let mut entry =
-            self.secret_entry(cluster, loaded.unwrap_or(&placeholder), &all, &proven, Subjects::None);
+        let all = Audiences::new(&self.all, &self.graph, &self.starts, &Listed::default());
+        let proven = Audiences::new(&self.proven, &self.graph, &self.starts, &Listed::default());
+        let mut entry = self.secret_entry(
+            cluster,
+            loaded.unwrap_or(&placeholder),
+            &all,
+            &proven,
+            (Subjects::None, &Listed::default()),
+        );
         entry.namespace.clone_from(&secret.namespace);
         entry.name.clone_from(&secret.name);
         Ok(WhoCanRead {
@@ -257,7 +262,7 @@ impl Access {
         secret: &SecretFact,
         all: &Audiences,
         proven: &Audiences,
-        subjects: Subjects,
+        subjects: (Subjects, &Listed),
     ) -> SecretEntry {
         let owner = self.owners.of_namespace(cluster, secret.namespace);
         let audience = self.audience(all, cluster, secret);
@@ -301,31 +306,24 @@ impl Access {
         secret: &SecretFact,
         all: &Audiences,
         proven: &Audiences,
-        subjects: Subjects,
+        (subjects, listed): (Subjects, &Listed),
         owner: Whose,
     ) -> Vec<answer::SubjectEntry> {
         if subjects == Subjects::None {
             return Vec::new();
         }
-        let sure: FxHashSet<u32> = proven.starts_of(&self.graph, cluster, secret).into_iter().collect();
-        let explainer = self.explainer();
-        let mut entries: Vec<answer::SubjectEntry> = all
-            .starts_of(&self.graph, cluster, secret)
-            .into_iter()
-            .filter_map(|index| Some((index, self.starts.get(index as usize)?)))
-            .filter(|(_, start)| {
-                subjects == Subjects::All || (start.whose != owner && start.whose != Whose::PLATFORM)
+        let sure = proven.starts_of(&self.graph, cluster, secret);
+        let reached = all.starts_of(&self.graph, cluster, secret);
+        let entry = |rank| {
+            let (index, subject) = listed.get(rank)?;
+            let start = self.starts.get(index)?;
+            (subjects == Subjects::All || start.whose != owner).then(|| answer::SubjectEntry {
+                subject: subject.to_owned(),
+                customer: self.owners.name(start.whose).to_owned(),
+                certainty: if sure.contains(rank) { Certainty::Proven } else { Certainty::Assumed },
             })
-            .filter_map(|(index, start)| {
-                Some(answer::SubjectEntry {
-                    subject: explainer.subject(start.cluster, &start.fact)?,
-                    customer: self.owners.name(start.whose).to_owned(),
-                    certainty: if sure.contains(&index) { Certainty::Proven } else { Certainty::Assumed },
-                })
-            })
-            .collect();
-        entries.sort();
-        entries
+        };
+        reached.iter().filter_map(entry).collect()
     }
 
     /// The start that a question names. A user or group that nothing names is what everybody is.

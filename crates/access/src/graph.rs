@@ -192,6 +192,15 @@ impl Graph {
         (0..).zip(self.made.nodes.iter()).map(|(id, (cluster, node))| (id, *cluster, node))
     }
 
+    /// Whether a node is somebody, or what somebody does by the hands of others.
+    pub fn is_somebody(&self, id: NodeId) -> bool {
+        let node = self.node(id).map(|(_, node)| node);
+        matches!(
+            node,
+            Some(Node::Fact(Fact::Identity(_) | Fact::Source(_)) | Node::Acting(_) | Node::ActingFor { .. })
+        )
+    }
+
     /// Whether anything leads to a node from anybody who exists.
     pub fn is_there(&self, id: NodeId) -> bool {
         !self.made.dead.contains(&id)

@@ -48,16 +48,29 @@ impl Reverse {
         Self { starts, from }
     }
 
-    /// All nodes that lead to some of these, and these.
-    pub fn cone(&self, of: &[NodeId]) -> RoaringBitmap {
+    /// All nodes that lead to some of these, and these; what leads to them by way of an end is left out.
+    pub fn cone(&self, of: &[NodeId], is_end: impl Fn(NodeId) -> bool) -> RoaringBitmap {
         let mut seen = vec![false; self.starts.len()];
-        let mut open = of.to_vec();
-        while let Some(node) = open.pop() {
-            match seen.get_mut(node as usize) {
-                Some(seen) if !*seen => *seen = true,
-                _ => continue,
+        let mut open: Vec<NodeId> = Vec::new();
+        let mut look = |node: NodeId, open: &mut Vec<NodeId>| {
+            if let Some(seen) = seen.get_mut(node as usize).filter(|seen| !**seen) {
+                *seen = true;
+                open.push(node);
             }
-            open.extend(self.edges_to(node).iter().map(|(from, _)| *from));
+        };
+        for node in of {
+            look(*node, &mut open);
+        }
+        let first = open.len();
+        let mut at = 0;
+        while let Some(node) = open.get(at).copied() {
+            at += 1;
+            if at > first && is_end(node) {
+                continue;
+            }
+            for (from, _) in self.edges_to(node) {
+                look(*from, &mut open);
+            }
         }
         (0..).zip(seen).filter(|(_, seen)| *seen).map(|(node, _)| node).collect()
     }

@@ -5,7 +5,6 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 
 use super::Access;
@@ -82,10 +81,9 @@ impl Access {
         after
     }
 
-    /// The nodes of both states from which something leads that was expanded again, if this state was made from the other.
-    pub(super) fn touched_since(&self, before: &Self) -> Option<RoaringBitmap> {
-        let since = self.since.as_ref().filter(|since| since.of == before.id)?;
-        Some(before.reverse().cone(&since.touched) | self.reverse().cone(&since.touched))
+    /// The nodes that were expanded again, if this state was made from the other.
+    pub(super) fn touched_since(&self, before: &Self) -> Option<Vec<NodeId>> {
+        self.since.as_ref().filter(|since| since.of == before.id).map(|since| since.touched.clone())
     }
 
     /// Makes a change. What may reach something else is made anew and the rest is kept; if the change cannot be followed

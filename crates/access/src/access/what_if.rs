@@ -14,6 +14,7 @@ use super::Access;
 use crate::{
     answer::{self, Change, Finding, WhatIf},
     findings,
+    graph::NodeId,
     judge::Start,
     owners::Whose,
 };
@@ -25,14 +26,20 @@ impl Access {
     /// What another state of the same clusters would change.
     pub fn what_if(&self, after: &Access, objects: Vec<String>) -> WhatIf {
         let touched = after.touched_since(self);
-        let is_touched = |start: &Start| touched.as_ref().is_none_or(|nodes| nodes.contains(start.node));
+        let asked = touched.as_ref().map(|touched| Asked::new(self, after, touched));
+        let is_touched =
+            |start: &Start| asked.as_ref().is_none_or(|asked| asked.reaching.contains(start.node));
+        let is_near = |start: &Start| asked.as_ref().is_none_or(|asked| asked.near.contains(start.node));
         let Compared { mut gained, mut lost, ends } = compare_ends(self, after, is_touched);
         for changes in [&mut gained, &mut lost] {
             changes
                 .sort_by(|a: &Change, b| (b.foreign_count, &a.subject).cmp(&(a.foreign_count, &b.subject)));
         }
-        let ways = |access| findings::ways_of(access, is_touched);
-        let (findings, resolved) = compare(ways(self), ways(after));
+        let ways = |access| findings::ways_of(access, is_near);
+        let (mut findings, resolved) = compare(ways(self), ways(after));
+        if asked.is_some() {
+            findings::tell_before(after, &mut findings);
+        }
         WhatIf {
             schema: answer::WHAT_IF_SCHEMA.to_owned(),
             complete: self.is_complete() && after.is_complete(),
@@ -44,6 +51,40 @@ impl Access {
             findings,
             resolved,
         }
+    }
+}
+
+/// Who may reach something else, or by another way, once some nodes lead to others.
+struct Asked {
+    /// Whoever leads to one of them.
+    reaching: RoaringBitmap,
+    /// Whoever leads to one of them, or to somebody who reaches something else, by nobody else: findings are told of the
+    /// last one before a way leaves.
+    near: RoaringBitmap,
+}
+
+impl Asked {
+    fn new(before: &Access, after: &Access, touched: &[NodeId]) -> Self {
+        let is_somebody = |node: NodeId| after.graph.is_somebody(node);
+        let mut roots = touched.to_vec();
+        let mut pairs: FxHashMap<[*const RoaringBitmap; 2], bool> = FxHashMap::default();
+        for (node, ..) in before.graph.nodes().filter(|(node, ..)| is_somebody(*node)) {
+            let closures = [(&before.proven, &after.proven), (&before.all, &after.all)];
+            let differs =
+                closures.into_iter().any(|(before, after)| match (before.set(node), after.set(node)) {
+                    (Some(before), Some(after)) => *pairs
+                        .entry([Rc::as_ptr(before), Rc::as_ptr(after)])
+                        .or_insert_with(|| !Rc::ptr_eq(before, after) && before != after),
+                    (before, after) => before.is_some() || after.is_some(),
+                });
+            if differs {
+                roots.push(node);
+            }
+        }
+        let both = |roots: &[NodeId], is_end: &dyn Fn(NodeId) -> bool| {
+            before.reverse().cone(roots, is_end) | after.reverse().cone(roots, is_end)
+        };
+        Self { reaching: both(touched, &|_| false), near: both(&roots, &is_somebody) }
     }
 }
 
@@ -135,7 +176,7 @@ struct Difference {
     /// The widest of them, as texts.
     texts: Vec<String>,
     /// The widest of them with some Secret, by whose that is.
-    goals: Vec<(Whose, crate::graph::NodeId)>,
+    goals: Vec<(Whose, NodeId)>,
 }
 
 impl Difference {

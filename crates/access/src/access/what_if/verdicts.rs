@@ -9,7 +9,7 @@ use crate::{
     SecretFact,
     access::Access,
     answer::{Verdict, VerdictChange},
-    judge::{self, Audiences},
+    judge::{self, Audiences, Listed},
     owners::Whose,
 };
 
@@ -73,7 +73,7 @@ impl<'a> Secrets<'a> {
         });
         Self {
             access,
-            audiences: Audiences::new(&access.all, &access.graph, &access.starts, false),
+            audiences: Audiences::new(&access.all, &access.graph, &access.starts, &Listed::default()),
             by_name: by_name.collect(),
         }
     }
