@@ -94,6 +94,13 @@ impl<'a> Loader<'a> {
         self
     }
 
+    /// Takes each workload for a pod of it, too, as there will be once the manifest is applied. A cluster that is read as
+    /// it is has its pods already.
+    pub fn would_be_pods(mut self) -> Self {
+        self.intake.would_be_pods = true;
+        self
+    }
+
     /// Names what is read next: a path or an address. Where a list does not say what it holds, the last part of the
     /// name does, if it is a plural of the API: `dump/secrets.json`, `/api/v1/secrets?limit=500`.
     pub fn source(&mut self, name: &str) {

@@ -42,6 +42,8 @@ pub(super) struct Intake<'a> {
     pub(super) values: Option<&'a mut dyn SecretValues>,
     /// The namespace of objects that name none.
     pub(super) namespace: Option<String>,
+    /// Whether workloads stand for the pods that they will make.
+    pub(super) would_be_pods: bool,
     /// Where each ServiceAccount, pod and node of `facts` was read.
     pub(super) origins: Origins,
     /// ServiceAccounts whose token is not mounted by default.
@@ -98,6 +100,7 @@ impl<'a> Intake<'a> {
             kinds: Kinds::default(),
             values: None,
             namespace: None,
+            would_be_pods: false,
             origins: Origins::default(),
             unmounted: FxHashSet::default(),
             undecided: Vec::new(),
@@ -287,6 +290,10 @@ impl<'a> Intake<'a> {
             Route::Object(shape) => self.take_object(head, piece, origin, shape),
             Route::Unknown => self.take_unknown(head, piece, origin),
             Route::Nothing => Ok(()),
+        };
+        let taken = match taken {
+            Ok(()) if whole && self.would_be_pods => self.take_would_be_pod(head, piece, origin),
+            taken => taken,
         };
         let taken = match taken {
             Ok(()) if whole => self.open_plain(head, piece, place),

@@ -67,7 +67,7 @@ impl Change {
         let cluster = self.cluster_of(before)?;
         let listed =
             before.clusters.iter().find(|known| known.name == cluster).map(|known| known.listed.clone());
-        let mut loader = Loader::new(&mut snapshot, Some(&cluster));
+        let mut loader = Loader::new(&mut snapshot, Some(&cluster)).would_be_pods();
         if let Some(namespace) = &self.namespace {
             loader = loader.default_namespace(namespace);
         }

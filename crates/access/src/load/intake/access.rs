@@ -2,7 +2,8 @@
 
 use super::Intake;
 use crate::load::cursor::Place;
-use crate::load::piece::{Fault, Piece};
+use crate::load::kinds::group_of;
+use crate::load::piece::{Fault, Head, Piece};
 use crate::load::wire::{self, Pairs, Reference, Text, pod};
 use crate::{
     BindingFact, ExpressionFact, NamespaceFact, NodeFact, Origin, PodFact, RoleFact, RuleFact, SecretFact,
@@ -203,7 +204,48 @@ impl Intake<'_> {
         }
         let name = self.name(&pod.metadata.name)?;
         let namespace = self.home(&pod.metadata.namespace.0);
-        let spec = &pod.spec;
+        let was_admitted = pod.metadata.uid.as_ref().is_some_and(|uid| !uid.0.is_empty());
+        self.add_pod(namespace, name, &pod.spec, was_admitted, origin);
+        Ok(())
+    }
+
+    /// A pod as the controller of a workload will make it, if it makes any.
+    pub(super) fn take_would_be_pod(
+        &mut self,
+        head: &Head<'_>,
+        piece: Piece<'_>,
+        origin: Origin,
+    ) -> Result<(), Fault> {
+        let group = group_of(&head.api_version);
+        let suffix = match (group, head.kind.as_ref()) {
+            ("apps", "StatefulSet") => "0",
+            ("apps", "Deployment" | "DaemonSet" | "ReplicaSet")
+            | ("batch", "Job" | "CronJob")
+            | ("", "ReplicationController") => "(generated)",
+            _ => return Ok(()),
+        };
+        let workload = piece.read::<pod::Workload<'_>>()?;
+        if workload.spec.replicas == Some(0) {
+            return Ok(());
+        }
+        let name = workload.metadata.name.0.as_ref();
+        let name = self.snapshot.symbols.intern(&format!("{name}-{suffix}"));
+        let namespace = self.home(&workload.metadata.namespace.0);
+        let template = workload.spec.job_template.spec.template.or(workload.spec.template);
+        if let Some(template) = template {
+            self.add_pod(namespace, name, &template.spec, false, origin);
+        }
+        Ok(())
+    }
+
+    fn add_pod(
+        &mut self,
+        namespace: Symbol,
+        name: Symbol,
+        spec: &pod::Spec<'_>,
+        was_admitted: bool,
+        origin: Origin,
+    ) {
         let account = [&spec.service_account_name, &spec.service_account];
         let service_account = match account.into_iter().find(|text| !text.0.is_empty()) {
             Some(text) => self.intern(text),
@@ -230,21 +272,19 @@ impl Intake<'_> {
             || spec.security_context.takes_node()
             || spec.volumes.iter().any(|volume| volume.host_path)
             || containers().any(|container| container.security_context.takes_node());
-        let token = self.token(&pod);
+        let token = self.token(spec, was_admitted);
         let fact = PodFact { namespace, name, service_account, node, secrets, privileged, token };
         self.facts.pods.push(fact);
         self.origins.pods.push(origin);
-        Ok(())
     }
 
     /// Whether a token is mounted. On the way through the API server the admission plugin ServiceAccount adds a
     /// projected volume with one; a pod that has not been there gets it unless the pod or its account says no.
-    fn token(&mut self, pod: &pod::Pod<'_>) -> bool {
-        if pod.spec.volumes.iter().any(|volume| volume.token) {
+    fn token(&mut self, spec: &pod::Spec<'_>, was_admitted: bool) -> bool {
+        if spec.volumes.iter().any(|volume| volume.token) {
             return true;
         }
-        let was_admitted = pod.metadata.uid.as_ref().is_some_and(|uid| !uid.0.is_empty());
-        match pod.spec.automount_service_account_token {
+        match spec.automount_service_account_token {
             _ if was_admitted => false,
             Some(mounted) => mounted,
             None => {

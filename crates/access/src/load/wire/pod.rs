@@ -19,6 +19,48 @@ pub(in crate::load) struct Pod<'a> {
     pub(in crate::load) status: Status<'a>,
 }
 
+/// What makes pods: with a template, or for a CronJob with a template of Jobs.
+#[derive(Debug, Deserialize)]
+pub(in crate::load) struct Workload<'a> {
+    #[serde(borrow, default, deserialize_with = "nullable")]
+    pub(in crate::load) metadata: Metadata<'a>,
+    #[serde(borrow, default, deserialize_with = "nullable")]
+    pub(in crate::load) spec: WorkloadSpec<'a>,
+}
+
+/// `spec` of a workload.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::load) struct WorkloadSpec<'a> {
+    #[serde(default)]
+    pub(in crate::load) replicas: Option<i64>,
+    #[serde(borrow, default)]
+    pub(in crate::load) template: Option<Template<'a>>,
+    #[serde(borrow, default, deserialize_with = "nullable")]
+    pub(in crate::load) job_template: JobTemplate<'a>,
+}
+
+/// `spec.jobTemplate` of a CronJob.
+#[derive(Debug, Default, Deserialize)]
+pub(in crate::load) struct JobTemplate<'a> {
+    #[serde(borrow, default, deserialize_with = "nullable")]
+    pub(in crate::load) spec: JobSpec<'a>,
+}
+
+/// `spec` of a Job.
+#[derive(Debug, Default, Deserialize)]
+pub(in crate::load) struct JobSpec<'a> {
+    #[serde(borrow, default)]
+    pub(in crate::load) template: Option<Template<'a>>,
+}
+
+/// A template of pods.
+#[derive(Debug, Deserialize)]
+pub(in crate::load) struct Template<'a> {
+    #[serde(borrow, default, deserialize_with = "nullable")]
+    pub(in crate::load) spec: Spec<'a>,
+}
+
 /// `metadata`.
 #[derive(Debug, Default, Deserialize)]
 pub(in crate::load) struct Metadata<'a> {
