@@ -13,6 +13,7 @@ pub mod fault;
 pub mod http;
 mod record;
 mod repository;
+mod runnable;
 mod upstream;
 
 pub use containerd::{Containerd, PullError, Pulled};
