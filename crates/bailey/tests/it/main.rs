@@ -16,6 +16,7 @@ mod auditor;
 mod cache;
 mod chart;
 mod lifecycle;
+mod offline_pod;
 mod operator;
 mod readme;
 mod roles;
