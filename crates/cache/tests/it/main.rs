@@ -12,10 +12,12 @@ mod site;
 
 mod broken_upstream;
 mod chaos;
+mod clients;
 mod conformance;
 mod containerd;
 mod content;
 mod credentials;
+mod cri;
 mod disk;
 mod first_pull;
 mod freshness;
