@@ -1,6 +1,7 @@
 //! The role `cache`: from flags and a file to a cache that runs until a signal.
 
 mod hosts_toml;
+mod pins;
 
 use std::io::Write as _;
 use std::path::Path;
@@ -24,6 +25,9 @@ pub async fn run(arguments: &CacheArguments) -> Exit {
         Some(CacheAction::Prefetch(arguments)) => prefetch(arguments).await,
         Some(CacheAction::Scrub { store }) => scrub(store),
         Some(CacheAction::Shim(arguments)) => shim(arguments).await,
+        Some(CacheAction::Pin(arguments)) => pins::pin(arguments).await,
+        Some(CacheAction::Pins(arguments)) => pins::list(arguments).await,
+        Some(CacheAction::Unpin(arguments)) => pins::unpin(arguments).await,
     }
 }
 

@@ -11,6 +11,7 @@ mod fills;
 mod flights;
 mod lists;
 mod manifests;
+mod pins;
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -21,12 +22,13 @@ use bailey_oci::freshness::Policy;
 use bailey_oci::status::Cause;
 use bailey_oci::visibility::{Place, Visibility};
 use bailey_oci::{Digest, Reference, Registry, Tag};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
 pub use blobs::{Passing, Source};
 pub use manifests::{Manifest, Served, Stale};
+pub use pins::{Pinned, pinned};
 
 use crate::index::{Index, ListRecord};
 use crate::metrics::Metrics;
@@ -70,6 +72,7 @@ pub struct Cache {
     sizes: Mutex<HashMap<(Place, Digest), u64>>,
     flights: AllFlights,
     tasks: Mutex<Tasks>,
+    pins_changed: Notify,
 }
 
 #[derive(Debug)]
@@ -110,6 +113,7 @@ impl Cache {
             sizes: Mutex::default(),
             flights: AllFlights::default(),
             tasks: Mutex::default(),
+            pins_changed: Notify::new(),
         })
     }
 

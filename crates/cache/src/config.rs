@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bailey_oci::freshness::Policy;
+use bailey_oci::image::TargetError;
 use bailey_oci::registry::{RegistryError, UpstreamsError};
 use bailey_oci::trust::Trust;
 use bailey_oci::visibility::Visibility;
-use bailey_oci::{Digest, Registry, Upstreams};
+use bailey_oci::{Digest, Image, Registry, Target, Upstreams};
 use url::Url;
 
 pub use file::{File, FileTls, FileUpstream};
@@ -40,6 +41,9 @@ pub struct Config {
     pub visibility: Visibility,
     /// What is never evicted, besides what is pinned already.
     pub pins: Vec<Digest>,
+    /// Images that are fetched ahead and never evicted, and the machines that they are for.
+    pub pinned_images: Vec<Image>,
+    pub pin_platforms: Vec<Target>,
     /// How often all blobs are hashed; None for never.
     pub scrub: Option<Duration>,
     /// How long connections may go on after the cache is asked to stop.
@@ -82,6 +86,12 @@ pub enum ConfigError {
     #[error("`{field}` is `{text}`; write {wanted}")]
     Value { field: String, text: String, wanted: &'static str },
     #[error(
+        "`pins` names `{text}`; write a digest, or an image as REGISTRY/REPOSITORY:TAG with a registry of `upstreams`"
+    )]
+    Pin { text: String },
+    #[error("`pinPlatforms` cannot be used: {0}")]
+    Platform(#[from] TargetError),
+    #[error(
         "upstream `{name}` names credentials twice; give either `username` with `passwordFile`, or `dockerConfig`"
     )]
     Credentials { name: Registry },
@@ -104,6 +114,8 @@ impl Config {
             freshness: Policy::default(),
             visibility: Visibility::default(),
             pins: Vec::new(),
+            pinned_images: Vec::new(),
+            pin_platforms: vec![Target::usual()],
             scrub: None,
             grace: Duration::from_secs(20),
         }

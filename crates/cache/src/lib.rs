@@ -7,6 +7,7 @@
 pub mod cache;
 mod clock;
 pub mod config;
+pub mod control;
 pub mod index;
 pub mod metrics;
 mod page;

@@ -159,6 +159,15 @@ pub enum CacheAction {
     /// Pulls images through a cache that runs, so that it has them.
     #[command(after_help = crate::examples::CACHE_PREFETCH)]
     Prefetch(PrefetchArguments),
+    /// Keeps images in a cache: fetches them ahead and never evicts them.
+    #[command(after_help = crate::examples::CACHE_PIN)]
+    Pin(PinArguments),
+    /// Lists the images that are kept, and whether all of each is here.
+    #[command(after_help = crate::examples::CACHE_PINS)]
+    Pins(PinsArguments),
+    /// Lets images be evicted again.
+    #[command(after_help = crate::examples::CACHE_UNPIN)]
+    Unpin(UnpinArguments),
     /// Hands a node's connections on to a cache, and closes them at once when none can be reached.
     #[command(after_help = crate::examples::CACHE_SHIM)]
     Shim(ShimArguments),
@@ -169,6 +178,48 @@ pub enum CacheAction {
         #[arg(long, value_name = "DIR")]
         store: PathBuf,
     },
+}
+
+/// Which images to keep, in which cache.
+#[derive(Debug, Clone, Args)]
+pub struct PinArguments {
+    /// The folder of the cache, which may run or not.
+    #[arg(long, value_name = "DIR")]
+    pub store: PathBuf,
+    /// For this platform, as OS/ARCHITECTURE; repeatable.
+    #[arg(long = "platform", value_name = "PLATFORM", default_value = "linux/amd64")]
+    pub platforms: Vec<String>,
+    /// A file with an image on each line, `-` for standard input; what follows a `#` is passed over.
+    #[arg(short, long, value_name = "FILE", required_unless_present = "images")]
+    pub file: Option<PathBuf>,
+    /// Waits for so many seconds at most until all of them are here; the cache has to run.
+    #[arg(long, value_name = "SECONDS")]
+    pub wait: Option<u64>,
+    /// The images, as REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST.
+    #[arg(value_name = "IMAGE")]
+    pub images: Vec<String>,
+}
+
+/// Which cache to ask.
+#[derive(Debug, Clone, Args)]
+pub struct PinsArguments {
+    /// The folder of the cache, which may run or not.
+    #[arg(long, value_name = "DIR")]
+    pub store: PathBuf,
+    /// The form of the answer.
+    #[arg(short, long, default_value = "table", value_name = "FORMAT", value_parser = formats(&["table", "json"]))]
+    pub output: Format,
+}
+
+/// Which images need not be kept any more.
+#[derive(Debug, Clone, Args)]
+pub struct UnpinArguments {
+    /// The folder of the cache, which may run or not.
+    #[arg(long, value_name = "DIR")]
+    pub store: PathBuf,
+    /// The images, as `bailey cache pins` lists them.
+    #[arg(required = true, value_name = "IMAGE")]
+    pub images: Vec<String>,
 }
 
 /// Where a shim listens, and where the caches are.

@@ -173,6 +173,29 @@ Examples:
 
 Exit codes: 0 all are there, 3 some could not be pulled (they are named).";
 
+pub(crate) const CACHE_PIN: &str = "\
+Examples:
+  bailey cache pin --store /var/lib/bailey/cache registry.k8s.io/pause:3.10
+  bailey cache pin --store /var/lib/bailey/cache --file images.txt --platform linux/amd64 --platform linux/arm64
+  kubectl get pods -A -o jsonpath='{range .items[*].spec.containers[*]}{.image}{\"\\n\"}{end}' | sort -u |
+    bailey cache pin --store /var/lib/bailey/cache --file - --wait 600
+
+A cache that runs is asked by a socket in its folder and fetches at once; one that does not, when it starts. Pins
+outlive restarts. Exit codes: 0 pinned, and with --wait all are here, 3 some were not here in time (they are named).";
+
+pub(crate) const CACHE_PINS: &str = "\
+Examples:
+  bailey cache pins --store /var/lib/bailey/cache
+  bailey cache pins --store /var/lib/bailey/cache -o json
+
+Exit codes: 0 all that is pinned is here, 3 some is not.";
+
+pub(crate) const CACHE_UNPIN: &str = "\
+Examples:
+  bailey cache unpin --store /var/lib/bailey/cache registry.k8s.io/pause:3.10
+
+Nothing is removed by it: what nobody asks for is evicted when room is needed.";
+
 pub(crate) const CACHE_SCRUB: &str = "\
 Examples:
   bailey cache scrub --store /var/lib/bailey/cache

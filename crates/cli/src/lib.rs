@@ -22,8 +22,8 @@ mod verify;
 
 pub use analyse::schemas;
 pub use args::{
-    CacheAction, CacheArguments, Cli, Command, Global, HostsTomlArguments, PrefetchArguments, RoleArguments,
-    ShimArguments, Verb,
+    CacheAction, CacheArguments, Cli, Command, Global, HostsTomlArguments, PinArguments, PinsArguments,
+    PrefetchArguments, RoleArguments, ShimArguments, UnpinArguments, Verb,
 };
 pub use bailey_collect::live;
 pub(crate) use bailey_process::telemetry::report;

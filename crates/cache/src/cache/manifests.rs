@@ -102,6 +102,28 @@ impl Cache {
         }
     }
 
+    /// The same for the cache's own use, which may read everything.
+    pub(super) async fn resolve(
+        self: &Arc<Self>,
+        place: &Place,
+        reference: &Reference,
+        deadline: Instant,
+    ) -> Result<Served, Problem> {
+        match reference {
+            Reference::Digest(digest) => match self.stored(digest).await {
+                Some((manifest, from)) => {
+                    self.note_children(place, &manifest, from);
+                    Ok(Served { manifest, stale: None })
+                }
+                None => {
+                    let manifest = self.fetch(place, reference, deadline).await?;
+                    Ok(Served { manifest, stale: None })
+                }
+            },
+            Reference::Tag(tag) => self.tagged(place, tag, deadline).await,
+        }
+    }
+
     async fn tagged(
         self: &Arc<Self>,
         place: &Place,

@@ -10,7 +10,7 @@ use bailey_oci::freshness::{Freshness, Gone, Policy, Rule, StaleIfError, Tags};
 use bailey_oci::pattern::Pattern;
 use bailey_oci::trust::Trust;
 use bailey_oci::visibility::{Audience, Grant, Visibility};
-use bailey_oci::{Digest, Registry};
+use bailey_oci::{Digest, Image, Registry, Target};
 use serde::Deserialize;
 
 use super::{Config, ConfigError, UpstreamConfig, text, url, usual};
@@ -36,7 +36,9 @@ pub struct File {
     #[serde(default)]
     pub visibility: FileVisibility,
     #[serde(default)]
-    pub pins: Vec<Digest>,
+    pub pins: Vec<String>,
+    #[serde(default)]
+    pub pin_platforms: Vec<String>,
     pub scrub_every: Option<String>,
     pub grace: Option<String>,
 }
@@ -139,6 +141,7 @@ impl File {
             freshness: self.freshness,
             visibility: self.visibility,
             pins: self.pins,
+            pin_platforms: self.pin_platforms,
             scrub_every: flags.scrub_every.or(self.scrub_every),
             grace: flags.grace.or(self.grace),
         }
@@ -167,6 +170,8 @@ impl File {
             client_ca: tls.client_ca,
         });
         let grace = self.grace.map(|grace| time("grace", &grace)).transpose()?;
+        let pin_platforms = targets(&self.pin_platforms)?;
+        let (pins, pinned_images) = pins(self.pins, &upstreams)?;
         let config = Config {
             listen: self.listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 5000))),
             admin: self.admin.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 8080))),
@@ -177,7 +182,9 @@ impl File {
             tls,
             freshness: self.freshness.policy()?,
             visibility: self.visibility.config(),
-            pins: self.pins,
+            pins,
+            pinned_images,
+            pin_platforms,
             scrub: self.scrub_every.map(|every| time("scrubEvery", &every)).transpose()?,
             grace: grace.unwrap_or(Duration::from_secs(20)),
             ..Config::local(store, bytes_max, upstreams)
@@ -269,6 +276,31 @@ impl FileVisibility {
         let otherwise = if self.everyone.unwrap_or(true) { Audience::Everyone } else { Audience::nobody() };
         Visibility { grants: self.grants.into_iter().map(grant).collect(), otherwise }
     }
+}
+
+fn targets(texts: &[String]) -> Result<Vec<Target>, ConfigError> {
+    if texts.is_empty() {
+        return Ok(vec![Target::usual()]);
+    }
+    Ok(texts.iter().map(|text| text.parse()).collect::<Result<_, _>>()?)
+}
+
+/// Tells digests from images, which have to be of an upstream.
+fn pins(texts: Vec<String>, upstreams: &[UpstreamConfig]) -> Result<(Vec<Digest>, Vec<Image>), ConfigError> {
+    let (mut digests, mut images) = (Vec::new(), Vec::new());
+    for text in texts {
+        if let Ok(digest) = text.parse() {
+            digests.push(digest);
+            continue;
+        }
+        match text.parse::<Image>() {
+            Ok(image) if upstreams.iter().any(|upstream| upstream.name == image.registry) => {
+                images.push(image)
+            }
+            Ok(_) | Err(_) => return Err(ConfigError::Pin { text }),
+        }
+    }
+    Ok((digests, images))
 }
 
 fn freshness(field: &str, text: &str) -> Result<Freshness, ConfigError> {

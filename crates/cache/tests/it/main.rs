@@ -23,6 +23,7 @@ mod first_pull;
 mod freshness;
 mod names;
 mod outage;
+mod pins;
 mod ranges;
 mod registry;
 mod restart;
