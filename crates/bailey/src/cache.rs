@@ -2,6 +2,7 @@
 
 mod hosts_toml;
 mod pins;
+mod plan;
 
 use std::io::Write as _;
 use std::path::Path;
@@ -23,6 +24,7 @@ pub async fn run(arguments: &CacheArguments) -> Exit {
         None => serve(arguments).await,
         Some(CacheAction::HostsToml(arguments)) => hosts_toml::run(arguments),
         Some(CacheAction::Prefetch(arguments)) => prefetch(arguments).await,
+        Some(CacheAction::Plan(arguments)) => plan::run(arguments).await,
         Some(CacheAction::Scrub { store }) => scrub(store),
         Some(CacheAction::Shim(arguments)) => shim(arguments).await,
         Some(CacheAction::Pin(arguments)) => pins::pin(arguments).await,

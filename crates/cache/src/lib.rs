@@ -11,6 +11,7 @@ pub mod control;
 pub mod index;
 pub mod metrics;
 mod page;
+pub mod plan;
 pub mod prefetch;
 mod run;
 pub mod serve;

@@ -7,6 +7,7 @@ pub use bailey_oci::Image;
 use bailey_oci::image::TargetError;
 use bailey_oci::manifest::{BYTES_MAX, Manifest};
 use bailey_oci::media::{self, Kind, MediaType};
+use bailey_oci::plan::Parts;
 use bailey_oci::trust::Trust;
 use bailey_oci::{Algorithm, Digest, Reference, Target};
 use http::{Method, header};
@@ -59,14 +60,7 @@ impl Prefetch {
 
     /// Pulls one image: its manifests and its blobs.
     pub async fn pull(&self, image: &Image) -> Result<Pulled, Problem> {
-        let settings = Settings {
-            name: image.registry.clone(),
-            url: self.cache.clone(),
-            prefix: Some(image.registry.to_string()),
-            credentials: Source::Anonymous,
-            trust: Trust::default(),
-        };
-        let cache = Upstream::new(settings, self.roots.clone());
+        let cache = self.upstream(image);
         let mut pulled: Option<Pulled> = None;
         let mut next = vec![(image.reference.clone(), 0)];
         while let Some((reference, depth)) = next.pop() {
@@ -82,6 +76,35 @@ impl Prefetch {
             }
         }
         pulled.ok_or_else(|| Problem::nonsense("an image without a manifest"))
+    }
+
+    /// The manifests and blobs of an image and their sizes; asks for manifests only.
+    pub async fn parts(&self, image: &Image) -> Result<Parts, Problem> {
+        let cache = self.upstream(image);
+        let mut parts = Parts::new();
+        let mut next = vec![(image.reference.clone(), 0)];
+        while let Some((reference, depth)) = next.pop() {
+            let (digest, length, manifest) = self.manifest(&cache, image, &reference).await?;
+            parts.insert(digest, length);
+            parts.extend(manifest.blobs().map(|blob| (blob.digest, blob.size)));
+            if depth < DEPTH_MAX {
+                let wanted = manifest.manifests().filter(|child| self.target.wants(child.platform.as_ref()));
+                next.extend(wanted.map(|child| (child.descriptor.digest.into(), depth + 1)));
+            }
+        }
+        Ok(parts)
+    }
+
+    /// The cache, asked for what is in the image's registry.
+    fn upstream(&self, image: &Image) -> Upstream {
+        let settings = Settings {
+            name: image.registry.clone(),
+            url: self.cache.clone(),
+            prefix: Some(image.registry.to_string()),
+            credentials: Source::Anonymous,
+            trust: Trust::default(),
+        };
+        Upstream::new(settings, self.roots.clone())
     }
 
     async fn manifest(

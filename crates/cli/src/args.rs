@@ -168,6 +168,9 @@ pub enum CacheAction {
     /// Lets images be evicted again.
     #[command(after_help = crate::examples::CACHE_UNPIN)]
     Unpin(UnpinArguments),
+    /// Compares where caches may be: for all clusters, in each, both, or none but the nodes' own.
+    #[command(after_help = crate::examples::CACHE_PLAN)]
+    Plan(CachePlanArguments),
     /// Hands a node's connections on to a cache, and closes them at once when none can be reached.
     #[command(after_help = crate::examples::CACHE_SHIM)]
     Shim(ShimArguments),
@@ -220,6 +223,26 @@ pub struct UnpinArguments {
     /// The images, as `bailey cache pins` lists them.
     #[arg(required = true, value_name = "IMAGE")]
     pub images: Vec<String>,
+}
+
+/// What to plan for.
+#[derive(Debug, Clone, Args)]
+pub struct CachePlanArguments {
+    /// A YAML file with clusters, what their nodes pull, rates and prices.
+    #[arg(short, long, value_name = "FILE")]
+    pub filename: PathBuf,
+    /// A cache that is asked what images consist of; only manifests are fetched.
+    #[arg(long, value_name = "URL")]
+    pub cache: Option<String>,
+    /// Certificates that the cache is checked by, as PEM.
+    #[arg(long, value_name = "FILE", requires = "cache")]
+    pub ca: Option<PathBuf>,
+    /// The platform of the nodes, as OS/ARCHITECTURE.
+    #[arg(long, value_name = "PLATFORM", default_value = "linux/amd64")]
+    pub platform: String,
+    /// The form of the answer.
+    #[arg(short, long, default_value = "table", value_name = "FORMAT", value_parser = formats(&["table", "json"]))]
+    pub output: Format,
 }
 
 /// Where a shim listens, and where the caches are.

@@ -196,6 +196,15 @@ Examples:
 
 Nothing is removed by it: what nobody asks for is evicted when room is needed.";
 
+pub(crate) const CACHE_PLAN: &str = "\
+Examples:
+  bailey cache plan -f plan.yaml
+  bailey cache plan -f plan.yaml --cache http://127.0.0.1:5000 -o json
+  kubectl get pods -A -o jsonpath='{range .items[*]}{.spec.nodeName} {.spec.containers[0].image}{\"\\n\"}{end}' \\
+    > one.log                           what nodes pulled, for `pulls` of a cluster
+
+Bytes are exact for caches that start empty; times are the least that the links allow, when all nodes start at once.";
+
 pub(crate) const CACHE_SCRUB: &str = "\
 Examples:
   bailey cache scrub --store /var/lib/bailey/cache

@@ -22,7 +22,7 @@ mod verify;
 
 pub use analyse::schemas;
 pub use args::{
-    CacheAction, CacheArguments, Cli, Command, Global, HostsTomlArguments, PinArguments, PinsArguments,
+    CacheAction, CacheArguments, CachePlanArguments, Cli, Command, Global, HostsTomlArguments, PinArguments, PinsArguments,
     PrefetchArguments, RoleArguments, ShimArguments, UnpinArguments, Verb,
 };
 pub use bailey_collect::live;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::manifest::Platform;
 use crate::name::{Reference, Repository};
-use crate::registry::Registry;
+use crate::registry::{Registry, looks_like_host};
 use crate::visibility::Place;
 
 /// An image by its full name.
@@ -43,6 +43,17 @@ impl Image {
     /// The repository that the image is in.
     pub fn place(&self) -> Place {
         Place { upstream: self.registry.clone(), repository: self.repository.clone() }
+    }
+}
+
+impl Image {
+    /// Reads a name as pods have it: without a registry it is of Docker Hub, without a tag it is `latest`.
+    pub fn short(text: &str) -> Result<Self, ImageError> {
+        let named = text.split_once('/').is_some_and(|(first, _)| looks_like_host(first));
+        let full = if named { text.to_owned() } else { format!("docker.io/{text}") };
+        let last = full.rsplit('/').next().unwrap_or_default();
+        let complete = if last.contains([':', '@']) { full } else { format!("{full}:latest") };
+        complete.parse().map_err(|_| ImageError(text.to_owned()))
     }
 }
 

@@ -19,6 +19,7 @@ pub mod name;
 pub mod pace;
 pub mod page;
 pub mod pattern;
+pub mod plan;
 pub mod range;
 pub mod registry;
 pub mod route;

@@ -43,7 +43,7 @@ async fn try_pin(arguments: &PinArguments) -> Result<Exit, PinError> {
     if let Some(path) = &arguments.file {
         texts.extend(listed(path)?);
     }
-    let images = texts.iter().map(|text| text.parse()).collect::<Result<Vec<Image>, _>>()?;
+    let images = texts.iter().map(|text| Image::short(text)).collect::<Result<Vec<_>, _>>()?;
     if images.is_empty() {
         return Err(PinError::Empty);
     }
@@ -93,7 +93,7 @@ pub async fn list(arguments: &PinsArguments) -> Exit {
 
 /// Takes pins back.
 pub async fn unpin(arguments: &UnpinArguments) -> Exit {
-    let images = arguments.images.iter().map(|text| text.parse()).collect::<Result<Vec<Image>, _>>();
+    let images = arguments.images.iter().map(|text| Image::short(text)).collect::<Result<Vec<_>, _>>();
     let images = match images {
         Ok(images) => images,
         Err(error) => return fail(&error, Exit::Usage),

@@ -24,6 +24,7 @@ mod freshness;
 mod names;
 mod outage;
 mod pins;
+mod plan;
 mod ranges;
 mod registry;
 mod restart;

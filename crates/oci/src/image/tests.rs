@@ -16,6 +16,15 @@ fn images_are_read_by_their_full_names() {
 }
 
 #[test]
+fn short_names_are_completed_as_pods_mean_them() {
+    let full = |text: &str| Image::short(text).map(|image| image.to_string());
+    assert_eq!(full("debian"), Ok("docker.io/library/debian:latest".to_owned()));
+    assert_eq!(full("acme/app:v1"), Ok("docker.io/acme/app:v1".to_owned()));
+    assert_eq!(full("registry.example:5000/app"), Ok("registry.example:5000/app:latest".to_owned()));
+    assert!(full("Debian").is_err() && full("").is_err());
+}
+
+#[test]
 fn a_target_wants_its_platform_and_what_names_none() {
     let platform = |os: &str, architecture: &str, variant: Option<&str>| Platform {
         os: os.to_owned(),
