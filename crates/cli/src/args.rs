@@ -159,6 +159,12 @@ pub enum CacheAction {
     /// Pulls images through a cache that runs, so that it has them.
     #[command(after_help = crate::examples::CACHE_PREFETCH)]
     Prefetch(PrefetchArguments),
+    /// Prints what caches of an ImageCache run by, in a workload cluster or here.
+    #[command(after_help = crate::examples::CACHE_MANIFESTS)]
+    Manifests(CacheManifestsArguments),
+    /// Lists the images without which a cluster does not start, or says which of them an ImageCache does not pin.
+    #[command(after_help = crate::examples::CACHE_BOOTSTRAP)]
+    Bootstrap(CacheBootstrapArguments),
     /// Keeps images in a cache: fetches them ahead and never evicts them.
     #[command(after_help = crate::examples::CACHE_PIN)]
     Pin(PinArguments),
@@ -289,6 +295,48 @@ pub struct HostsTomlArguments {
     /// Takes the files away again.
     #[arg(long, requires = "dir")]
     pub remove: bool,
+    /// Takes it for no failure that a file of somebody else was left alone.
+    #[arg(long)]
+    pub leave_foreign: bool,
+}
+
+/// Which ImageCache, and for where.
+#[derive(Debug, Clone, Args)]
+pub struct CacheManifestsArguments {
+    /// The ImageCache: a file or folder of YAML or JSON; repeatable. Other objects in it are passed over.
+    #[arg(short = 'f', long = "filename", value_name = "PATH", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Where the manifests are to be applied.
+    #[arg(long = "for", value_name = "WHERE", value_enum, default_value_t = CacheSite::WorkloadCluster)]
+    pub site: CacheSite,
+    /// The image of Bailey, as the nodes there pull it, unless the ImageCache names one.
+    #[arg(long, value_name = "IMAGE")]
+    pub image: Option<String>,
+    /// Lets the step on each node remove the files of containerd that it wrote, so that the shims can go.
+    #[arg(long)]
+    pub remove_files: bool,
+}
+
+/// The pods to tell it from, and what to compare with.
+#[derive(Debug, Clone, Args)]
+pub struct CacheBootstrapArguments {
+    /// What `kubectl get pods -A -o json` says; `-` for standard input.
+    #[arg(long, value_name = "FILE")]
+    pub pods: PathBuf,
+    /// An ImageCache, as YAML or JSON, that should pin all of them.
+    #[arg(long, value_name = "FILE")]
+    pub check: Option<PathBuf>,
+}
+
+/// Where a cache runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum CacheSite {
+    /// A cache, and on each node a shim and the files of containerd.
+    #[value(alias = "wc")]
+    WorkloadCluster,
+    /// What the operator makes of it, where no operator runs.
+    #[value(alias = "mc")]
+    ManagementCluster,
 }
 
 /// Which images to pull, and for which platform.

@@ -173,6 +173,26 @@ Examples:
 
 Exit codes: 0 all are there, 3 some could not be pulled (they are named).";
 
+pub(crate) const CACHE_BOOTSTRAP: &str = "\
+Examples:
+  kubectl get pods -A -o json | bailey cache bootstrap --pods -
+                                        the list, for `bootstrap` of an ImageCache
+  kubectl get pods -A -o json | bailey cache bootstrap --pods - --check image-cache.yaml
+
+Counted are pods of kube-system and of critical priority. The image of pods' first container, `pause`, is of no pod: add
+it by hand. Exit codes: 0 listed, or all are pinned, 1 some are not (they are named).";
+
+pub(crate) const CACHE_MANIFESTS: &str = "\
+Examples:
+  bailey cache manifests -f docs/examples/cache/image-cache.yaml --image registry.example/bailey:1
+                                        what a workload cluster needs; --for wc is the same
+  bailey cache manifests -f docs/examples/cache/image-cache.yaml --for mc
+                                        what the operator makes of it
+  bailey cache manifests -f docs/examples/cache/image-cache.yaml --image registry.example/bailey:1 --remove-files
+                                        the same, but nodes forget the cache: apply it before all of it is deleted
+
+Nothing is read from a cluster. What must be true of the objects is checked by the API server when they are applied.";
+
 pub(crate) const CACHE_PIN: &str = "\
 Examples:
   bailey cache pin --store /var/lib/bailey/cache registry.k8s.io/pause:3.10

@@ -1,6 +1,6 @@
 //! A real node: kubelet, containerd and runc, joined to a control plane of the testkit.
 //!
-//! Its processes have a mount and a process namespace of their own, with `/run` and `/var` that nobody else sees: when
+//! Its processes have a mount and a process namespace of their own, with `/etc`, `/run` and `/var` that nobody else sees: when
 //! it is dropped, the kernel ends all pods and mounts with it. Pods get addresses by Debian's CNI plugins in the
 //! network of this machine. INVARIANT: nothing is pulled but what a pod names, and the pause image that it was told of.
 
@@ -30,7 +30,7 @@ pub struct NodeOptions {
     pub name: String,
     /// The image of the container that holds a pod's namespaces.
     pub pause_image: String,
-    /// containerd's `certs.d`; it is copied, and can be written again in [`Node::certs_d`].
+    /// What is in containerd's `certs.d` at the start.
     pub certs_d: Option<PathBuf>,
 }
 
@@ -114,9 +114,9 @@ impl Node {
         &self.name
     }
 
-    /// The folder in which containerd looks for what to do about a registry, at each pull again.
-    pub fn certs_d(&self) -> PathBuf {
-        self.path().join("certs.d")
+    /// What a pod wrote to a file below `/etc` of the node.
+    pub fn etc(&self, path: &str) -> Option<String> {
+        fs::read_to_string(self.path().join("etc-upper").join(path)).ok()
     }
 
     /// The socket of containerd.

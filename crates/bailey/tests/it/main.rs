@@ -15,6 +15,7 @@ mod attacks;
 mod auditor;
 mod cache;
 mod chart;
+mod image_caches;
 mod lifecycle;
 mod offline_pod;
 mod operator;

@@ -111,8 +111,8 @@ async fn a_pod_starts_on_an_empty_node_while_the_registry_is_away() {
         return;
     }
     let mut site = Site::start().await;
-    let direct = site.hosts(&site.upstream.url());
-    let direct = rewritten_for_a_registry(direct);
+    let direct = site.folder.path().join("direct");
+    straight_to(&site.upstream, &direct);
     let shim = site.shim_address();
     let through = site.hosts(&shim);
     let (by_tag, by_digest) = (format!("{APP}:v1"), format!("{APP}@{}", site.app.digest()));
@@ -152,10 +152,10 @@ async fn a_pod_starts_on_an_empty_node_while_the_registry_is_away() {
     assert!(image.ends_with(&site.app.digest().to_string()), "{image}");
 }
 
-/// A registry itself knows no registry's name in a path.
-fn rewritten_for_a_registry(folder: std::path::PathBuf) -> std::path::PathBuf {
-    let path = folder.join(REGISTRY).join("hosts.toml");
-    let text = std::fs::read_to_string(&path).unwrap();
-    std::fs::write(&path, text.replace(&format!("/v2/{REGISTRY}"), "/v2")).unwrap();
-    folder
+/// Writes what lets a node find the registry itself.
+pub fn straight_to(upstream: &Upstream, folder: &Path) {
+    let folder = folder.join(REGISTRY);
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = format!("server = \"{}\"\ncapabilities = [\"pull\", \"resolve\"]\n[host]\n", upstream.url());
+    std::fs::write(folder.join("hosts.toml"), text).unwrap();
 }

@@ -15,7 +15,7 @@ pub fn write(dir: &Path, name: &str, pause: &str, group: &str, programs: &Progra
     let put = |file: &str, text: String| {
         fs::write(dir.join(file), text).with_context(|| format!("write `{file}` of node `{name}`"))
     };
-    for folder in ["certs.d", "cni", "var-upper", "var-work"] {
+    for folder in ["certs.d", "cni", "var-upper", "var-work", "etc-upper", "etc-work"] {
         fs::create_dir_all(dir.join(folder)).with_context(|| format!("make `{folder}` of node `{name}`"))?;
     }
     // Of an earlier start.
@@ -34,6 +34,10 @@ fn script(dir: &Path, name: &str, programs: &Programs) -> String {
     format!(
         "mount -t tmpfs tmpfs /run\n\
          mount -t overlay overlay -o lowerdir=/var,upperdir={at}/var-upper,workdir={at}/var-work /var\n\
+         mount -t overlay overlay -o lowerdir=/etc,upperdir={at}/etc-upper,workdir={at}/etc-work /etc\n\
+         rm -rf /etc/containerd\n\
+         mkdir /etc/containerd\n\
+         cp -r {at}/certs.d /etc/containerd/certs.d\n\
          export PATH={beside}:$PATH\n\
          {containerd} --config {at}/containerd.toml >>{at}/containerd.log 2>&1 &\n\
          until [ -S {at}/containerd.sock ]; do sleep 0.05; done\n\
@@ -59,7 +63,7 @@ address = "/run/containerd.ttrpc"
 [plugins."io.containerd.internal.v1.opt"]
 path = "{at}/opt"
 [plugins."io.containerd.cri.v1.images".registry]
-config_path = "{at}/certs.d"
+config_path = "/etc/containerd/certs.d"
 [plugins."io.containerd.cri.v1.images".pinned_images]
 sandbox = "{pause}"
 [plugins."io.containerd.cri.v1.runtime"]
