@@ -3,14 +3,17 @@
 //! A file and flags say the same things; where both say one, the flag counts, and upstreams of both are added up.
 
 mod file;
+mod limits;
 mod text;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bailey_oci::freshness::Policy;
 use bailey_oci::image::TargetError;
+use bailey_oci::network::Network;
 use bailey_oci::registry::{RegistryError, UpstreamsError};
 use bailey_oci::trust::Trust;
 use bailey_oci::visibility::Visibility;
@@ -20,6 +23,7 @@ use url::Url;
 pub use file::{File, FileTls, FileUpstream};
 pub use text::{bytes, duration};
 
+use crate::fairness::Rules;
 use crate::serve::tls::Files;
 use crate::upstream::credentials::Source;
 
@@ -44,6 +48,9 @@ pub struct Config {
     /// Images that are fetched ahead and never evicted, and the machines that they are for.
     pub pinned_images: Vec<Image>,
     pub pin_platforms: Vec<Target>,
+    /// What each cluster may take, and whose clients are known by their addresses.
+    pub shares: Rules,
+    pub networks: Vec<(Network, Arc<str>)>,
     /// How often all blobs are hashed; None for never.
     pub scrub: Option<Duration>,
     /// How long connections may go on after the cache is asked to stop.
@@ -89,6 +96,8 @@ pub enum ConfigError {
         "`pins` names `{text}`; write a digest, or an image as REGISTRY/REPOSITORY:TAG with a registry of `upstreams`"
     )]
     Pin { text: String },
+    #[error("`limits.clusters` names `{name}` twice; put all of it in one entry")]
+    ClusterTwice { name: Arc<str> },
     #[error("`pinPlatforms` cannot be used: {0}")]
     Platform(#[from] TargetError),
     #[error(
@@ -116,6 +125,8 @@ impl Config {
             pins: Vec::new(),
             pinned_images: Vec::new(),
             pin_platforms: vec![Target::usual()],
+            shares: Rules::default(),
+            networks: Vec::new(),
             scrub: None,
             grace: Duration::from_secs(20),
         }

@@ -198,7 +198,11 @@ struct Link {
 impl Link {
     fn new(per_second: f64) -> Self {
         let burst = (per_second * BURST_SECONDS).max(PIECE as f64);
-        Self { rate: Mutex::new(Rate::new(per_second, burst)), since: Instant::now(), queue: Queue::default() }
+        Self {
+            rate: Mutex::new(Rate::new(per_second, burst)),
+            since: Instant::now(),
+            queue: Queue::default(),
+        }
     }
 
     async fn take(&self, party: &Party, bytes: u64) {

@@ -8,6 +8,7 @@ pub mod cache;
 mod clock;
 pub mod config;
 pub mod control;
+pub mod fairness;
 pub mod index;
 pub mod metrics;
 mod page;

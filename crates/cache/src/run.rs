@@ -17,6 +17,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 use crate::cache::{Cache, Parts};
 use crate::config::{Config, ConfigError};
 use crate::control;
+use crate::fairness::Shares;
 use crate::metrics::Metrics;
 use crate::page;
 use crate::serve::tls::{Tls, TlsError};
@@ -75,6 +76,7 @@ pub async fn start_with(config: Config, interrupts: Interrupts) -> Result<Bound,
     bailey_process::crypto::install();
     let upstreams = config.registries()?;
     let (grace, folder) = (config.grace, config.store.clone());
+    let networks = config.networks.clone();
     let mut metered = registry(env!("CARGO_PKG_VERSION"));
     let metrics = Metrics::register(&mut metered);
     let front_address = serve::bind(config.listen).await?;
@@ -89,7 +91,7 @@ pub async fn start_with(config: Config, interrupts: Interrupts) -> Result<Bound,
     let admin = bound.address();
     let mut tasks = Tasks::new();
     tasks.spawn_last("admin", |last| bound.run(last));
-    let front = Arc::new(Front { cache: cache.clone(), upstreams, tls });
+    let front = Arc::new(Front { cache: cache.clone(), upstreams, networks, tls });
     let kept = front.clone();
     tasks.spawn("front", |signal| front_address.run(front, signal));
     tasks.spawn("housekeeping", |signal| keep_house(kept, signal));
@@ -145,8 +147,14 @@ fn open(config: Config, metrics: Metrics) -> Result<(Arc<Cache>, Option<Tls>, Op
         store.pin(digest);
     }
     control::configure(&store, &config.pinned_images, &config.pin_platforms);
-    let parts =
-        Parts { store, upstreams, freshness: config.freshness, visibility: config.visibility, metrics };
+    let parts = Parts {
+        store,
+        upstreams,
+        freshness: config.freshness,
+        visibility: config.visibility,
+        metrics,
+        shares: Shares::new(config.shares),
+    };
     Ok((Cache::new(parts), tls, opened))
 }
 

@@ -23,9 +23,9 @@ mod verify;
 
 pub use analyse::schemas;
 pub use args::{
-    CacheAction, CacheArguments, CacheBootstrapArguments, CacheManifestsArguments, CachePlanArguments, CacheSite, Cli, Command,
-    Global, HostsTomlArguments, PinArguments, PinsArguments, PrefetchArguments, RoleArguments, ShimArguments,
-    UnpinArguments, Verb,
+    CacheAction, CacheArguments, CacheBootstrapArguments, CacheManifestsArguments, CachePlanArguments,
+    CacheSite, Cli, Command, Global, HostsTomlArguments, PinArguments, PinsArguments, PrefetchArguments,
+    RoleArguments, ShimArguments, UnpinArguments, Verb,
 };
 pub use bailey_collect::live;
 pub(crate) use bailey_process::telemetry::report;

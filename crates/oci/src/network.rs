@@ -55,9 +55,8 @@ mod tests {
 
     #[test]
     fn networks_have_the_addresses_that_begin_alike() {
-        let has = |network: &str, address: &str| {
-            network.parse::<Network>().unwrap().has(address.parse().unwrap())
-        };
+        let has =
+            |network: &str, address: &str| network.parse::<Network>().unwrap().has(address.parse().unwrap());
         assert!(has("10.0.0.0/8", "10.255.0.1") && !has("10.0.0.0/8", "11.0.0.1"));
         assert!(has("10.0.0.0/8", "::ffff:10.1.2.3"));
         assert!(has("192.0.2.7/32", "192.0.2.7") && !has("192.0.2.7/32", "192.0.2.6"));

@@ -94,11 +94,17 @@ impl Cache {
                     self.metrics.hit(&place.upstream, manifest.bytes.len() as u64);
                     return Ok(Served { manifest, stale: None });
                 }
+                self.miss(client, deadline).await?;
                 self.metrics.miss(&place.upstream);
                 let manifest = self.fetch(place, reference, deadline).await?;
                 Ok(Served { manifest, stale: None })
             }
-            Reference::Tag(tag) => self.tagged(place, tag, deadline).await,
+            Reference::Tag(tag) => {
+                if self.index().tag(place, tag).is_none() {
+                    self.miss(client, deadline).await?;
+                }
+                self.tagged(place, tag, deadline).await
+            }
         }
     }
 

@@ -131,7 +131,7 @@ impl Cache {
             parts.iter().filter(|(.., is_blob)| *is_blob).map(|(digest, ..)| *digest).collect();
         let fetched: Vec<_> = stream::iter(blobs)
             .map(|digest| async move {
-                match self.fill(&image.place(), digest) {
+                match self.fill(&image.place(), digest, None) {
                     Some((fill, _)) => ended(fill).await,
                     None => Ok(()),
                 }

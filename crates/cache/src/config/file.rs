@@ -13,6 +13,7 @@ use bailey_oci::visibility::{Audience, Grant, Visibility};
 use bailey_oci::{Digest, Image, Registry, Target};
 use serde::Deserialize;
 
+use super::limits::FileLimits;
 use super::{Config, ConfigError, UpstreamConfig, text, url, usual};
 use crate::serve::tls::Files;
 use crate::upstream::credentials::Source;
@@ -35,6 +36,8 @@ pub struct File {
     pub freshness: FileFreshness,
     #[serde(default)]
     pub visibility: FileVisibility,
+    #[serde(default)]
+    pub limits: FileLimits,
     #[serde(default)]
     pub pins: Vec<String>,
     #[serde(default)]
@@ -140,6 +143,7 @@ impl File {
             tls: flags.tls.or(self.tls),
             freshness: self.freshness,
             visibility: self.visibility,
+            limits: self.limits,
             pins: self.pins,
             pin_platforms: self.pin_platforms,
             scrub_every: flags.scrub_every.or(self.scrub_every),
@@ -172,7 +176,10 @@ impl File {
         let grace = self.grace.map(|grace| time("grace", &grace)).transpose()?;
         let pin_platforms = targets(&self.pin_platforms)?;
         let (pins, pinned_images) = pins(self.pins, &upstreams)?;
+        let (shares, networks) = self.limits.config()?;
         let config = Config {
+            shares,
+            networks,
             listen: self.listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 5000))),
             admin: self.admin.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 8080))),
             bytes_max,

@@ -21,6 +21,7 @@ mod cri;
 mod disk;
 mod first_pull;
 mod freshness;
+mod limits;
 mod names;
 mod outage;
 mod pins;

@@ -159,7 +159,7 @@ mod tests {
             let listed: Vec<_> = listed.iter().map(ToString::to_string).collect();
             missing(&needed, &listed).into_iter().map(|(image, _)| image.clone()).collect::<Vec<_>>()
         };
-        assert_eq!(lacks(&[]), [by_digest.clone(), "r.example/cni:1".to_owned()]);
+        assert_eq!(lacks(&[]), ["r.example/cni:1".to_owned(), by_digest.clone()]);
         assert_eq!(lacks(&[&format!("mirror.example/dns@{digest}"), "r.example/cni:1"]), [""; 0]);
         assert_eq!(lacks(&[&digest, "r.example/cni:2"]), ["r.example/cni:1"]);
     }
