@@ -2,6 +2,7 @@
 
 mod audit;
 mod isolation;
+mod update;
 mod what_if;
 mod why;
 
@@ -18,7 +19,7 @@ use crate::{
     explain::Explainer,
     findings,
     graph::{self, Graph, Input, Node, NodeId},
-    judge::{self, Audiences, Start},
+    judge::{self, Audiences, Listed, Start},
     owners::{Owners, Whose},
     question::{QuestionError, SecretRef, SubjectName, SubjectRef},
     reverse::{Reverse, Towards},
@@ -39,7 +40,7 @@ pub enum Subjects {
 }
 
 /// A snapshot, closed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Access {
     pub(crate) snapshot: Snapshot,
     pub(crate) graph: Graph,
@@ -49,6 +50,9 @@ pub struct Access {
     pub(crate) starts: Vec<Start>,
     pub(crate) shared: Shared,
     customers: Customers,
+    /// What was made of which other state, if this was.
+    since: Option<update::Since>,
+    id: u64,
     reverse: OnceLock<Reverse>,
     counts: OnceLock<findings::Counts>,
 }
@@ -57,14 +61,7 @@ impl Access {
     /// Compiles and closes a snapshot. Nothing of it is changed but that names may be added to its table.
     pub fn new(mut snapshot: Snapshot, customers: Customers) -> Self {
         let (graph, proven, all) = graph::build(&mut snapshot);
-        let facts: Vec<(u16, Fact)> = graph
-            .nodes()
-            .filter_map(|(_, cluster, node)| match node {
-                Node::Fact(fact @ (Fact::Identity(_) | Fact::Source(_))) => Some((cluster, *fact)),
-                _ => None,
-            })
-            .collect();
-        let owners = Owners::new(&snapshot, &customers, &facts);
+        let owners = Owners::new(&snapshot, &customers, graph.somebodies());
         let starts = judge::starts(&graph, &owners);
         let shared = Shared::default();
         Self {
@@ -76,6 +73,8 @@ impl Access {
             starts,
             shared,
             customers,
+            since: None,
+            id: update::fresh(),
             reverse: OnceLock::new(),
             counts: OnceLock::new(),
         }
@@ -89,7 +88,9 @@ impl Access {
             what: part.clone(),
             why: "too large or too deep to look for credentials in it".to_owned(),
         };
-        self.snapshot.gaps.extend(ledger.unread().iter().map(gap));
+        let gaps: Vec<_> = ledger.unread().iter().map(gap).collect();
+        self.snapshot.gaps.retain(|known| !gaps.contains(known));
+        self.snapshot.gaps.extend(gaps);
         self
     }
 
@@ -105,7 +106,7 @@ impl Access {
 
     /// How large the graph is: nodes, edges, those of the edges that need several things at once.
     pub fn size(&self) -> (usize, usize, usize) {
-        (self.graph.len(), self.graph.edge_count(), self.graph.joints.len())
+        (self.graph.len(), self.graph.edge_count(), self.graph.joint_count())
     }
 
     /// What admission policies take away: who would do what where, and which policy refuses it.
@@ -122,7 +123,7 @@ impl Access {
                 blocked.by
             )
         };
-        self.graph.blocked.iter().map(text).collect()
+        self.graph.blocked().map(text).collect()
     }
 
     pub(crate) fn explainer(&self) -> Explainer<'_> {
@@ -143,17 +144,17 @@ impl Access {
             what: gap.what.clone(),
             why: gap.why.clone(),
         };
-        let limit = |(cluster, what): &(u16, &'static str)| GapEntry {
-            cluster: self.snapshot.clusters.get(usize::from(*cluster)).map(|facts| facts.name.clone()),
-            what: (*what).to_owned(),
+        let limit = |(cluster, what): (u16, &'static str)| GapEntry {
+            cluster: self.snapshot.clusters.get(usize::from(cluster)).map(|facts| facts.name.clone()),
+            what: what.to_owned(),
             why: "the cluster holds too many bindings to follow each of them".to_owned(),
         };
-        let limits = self.graph.limits.iter().map(limit);
+        let limits = self.graph.limits().into_iter().map(limit);
         self.snapshot.gaps.iter().map(entry).chain(limits).collect()
     }
 
     fn is_complete(&self) -> bool {
-        self.snapshot.gaps.is_empty() && self.graph.limits.is_empty()
+        self.snapshot.gaps.is_empty() && self.graph.limits().is_empty()
     }
 
     fn cluster(&self, wanted: Option<&str>) -> Result<u16, QuestionError> {
@@ -200,10 +201,15 @@ impl Access {
             argocd_type: None,
             origin: crate::Origin::default(),
         };
-        let all = Audiences::new(&self.all, &self.graph, &self.starts, false);
-        let proven = Audiences::new(&self.proven, &self.graph, &self.starts, false);
-        let mut entry =
-            self.secret_entry(cluster, loaded.unwrap_or(&placeholder), &all, &proven, Subjects::None);
+        let all = Audiences::new(&self.all, &self.graph, &self.starts, &Listed::default());
+        let proven = Audiences::new(&self.proven, &self.graph, &self.starts, &Listed::default());
+        let mut entry = self.secret_entry(
+            cluster,
+            loaded.unwrap_or(&placeholder),
+            &all,
+            &proven,
+            (Subjects::None, &Listed::default()),
+        );
         entry.namespace.clone_from(&secret.namespace);
         entry.name.clone_from(&secret.name);
         Ok(WhoCanRead {
@@ -256,7 +262,7 @@ impl Access {
         secret: &SecretFact,
         all: &Audiences,
         proven: &Audiences,
-        subjects: Subjects,
+        subjects: (Subjects, &Listed),
     ) -> SecretEntry {
         let owner = self.owners.of_namespace(cluster, secret.namespace);
         let audience = self.audience(all, cluster, secret);
@@ -300,31 +306,24 @@ impl Access {
         secret: &SecretFact,
         all: &Audiences,
         proven: &Audiences,
-        subjects: Subjects,
+        (subjects, listed): (Subjects, &Listed),
         owner: Whose,
     ) -> Vec<answer::SubjectEntry> {
         if subjects == Subjects::None {
             return Vec::new();
         }
-        let sure: FxHashSet<u32> = proven.starts_of(&self.graph, cluster, secret).into_iter().collect();
-        let explainer = self.explainer();
-        let mut entries: Vec<answer::SubjectEntry> = all
-            .starts_of(&self.graph, cluster, secret)
-            .into_iter()
-            .filter_map(|index| Some((index, self.starts.get(index as usize)?)))
-            .filter(|(_, start)| {
-                subjects == Subjects::All || (start.whose != owner && start.whose != Whose::PLATFORM)
+        let sure = proven.starts_of(&self.graph, cluster, secret);
+        let reached = all.starts_of(&self.graph, cluster, secret);
+        let entry = |rank| {
+            let (index, subject) = listed.get(rank)?;
+            let start = self.starts.get(index)?;
+            (subjects == Subjects::All || start.whose != owner).then(|| answer::SubjectEntry {
+                subject: subject.to_owned(),
+                customer: self.owners.name(start.whose).to_owned(),
+                certainty: if sure.contains(rank) { Certainty::Proven } else { Certainty::Assumed },
             })
-            .filter_map(|(index, start)| {
-                Some(answer::SubjectEntry {
-                    subject: explainer.subject(start.cluster, &start.fact)?,
-                    customer: self.owners.name(start.whose).to_owned(),
-                    certainty: if sure.contains(&index) { Certainty::Proven } else { Certainty::Assumed },
-                })
-            })
-            .collect();
-        entries.sort();
-        entries
+        };
+        reached.iter().filter_map(entry).collect()
     }
 
     /// The start that a question names. A user or group that nothing names is what everybody is.

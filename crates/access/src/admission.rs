@@ -30,7 +30,7 @@ use self::{
     loading::Loading,
     request::{Namespaces, Prepared, Request},
 };
-use crate::{ClusterFacts, Sample, Symbols};
+use crate::{ClusterFacts, Sample, Symbol, Symbols};
 
 /// Somebody who makes a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -180,6 +180,29 @@ impl Admission {
         judges.extend(kyverno::judges(&loading));
         judges.extend(webhooks::judges(&loading));
         Self { namespaces, judges, concerned: Mutex::default() }
+    }
+
+    /// Whether a policy may take a role for its parameter, so that what it refuses changes with the role.
+    pub(crate) fn may_read_role(
+        &self,
+        cluster: &ClusterFacts,
+        symbols: &Symbols,
+        (namespace, name): (Option<Symbol>, Symbol),
+    ) -> bool {
+        let kind = if namespace.is_some() { "Role" } else { "ClusterRole" };
+        let group = "admissionregistration.k8s.io";
+        let takes = |object: &crate::ObjectFact| object.text("/spec/paramKind/kind") == Some(kind);
+        let refers = |object: &crate::ObjectFact| {
+            let reference = object.body.pointer("/spec/paramRef");
+            reference.is_some_and(|reference| {
+                let named = reference.get("name").and_then(serde_json::Value::as_str);
+                named.is_none_or(|named| named == symbols.name(name))
+            })
+        };
+        let of = |kind| cluster.objects_of(group, kind);
+        !self.judges.is_empty()
+            && of("ValidatingAdmissionPolicy").any(takes)
+            && of("ValidatingAdmissionPolicyBinding").any(refers)
     }
 
     /// Whether anything that may refuse could be asked about such a request: cheap; false means that it passes.

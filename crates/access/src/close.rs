@@ -5,24 +5,34 @@
 //! things together (see `graph::meet`); that may add edges to what is not closed yet, so all is closed again until no
 //! edge is new.
 
-use std::{
-    hash::{Hash as _, Hasher as _},
-    rc::Rc,
-};
+mod full;
+mod plain;
+mod round;
+mod walk;
+
+use std::rc::Rc;
 
 use roaring::RoaringBitmap;
-use rustc_hash::{FxHashSet, FxHasher};
+use rustc_hash::FxHashSet;
 
+use self::{full::FullSets, plain::Plain, round::Closing};
 use crate::{
-    Certainty, Fact, Power, Scope,
-    graph::{Holds, Node, NodeId, Workshop},
+    Certainty, Fact, Scope,
+    graph::{Holds, Made, Node, NodeId, Workshop},
 };
 
 /// What every node reaches.
-#[derive(Debug)]
+#[derive(Debug, Clone, Default)]
 pub struct Closure {
     component: Vec<u32>,
     sets: Vec<Rc<RoaringBitmap>>,
+    known: Vec<Of>,
+    /// Components that are no more.
+    free: Vec<u32>,
+    /// The sets of those that reach every right in their cluster.
+    full: FullSets,
+    /// Who reaches every right in the only cluster, once there was a change.
+    plain: Option<Plain>,
 }
 
 /// What is known of a component besides its set.
@@ -31,8 +41,10 @@ struct Of {
     cluster: u16,
     /// What it reaches of conjunctions.
     holds: Holds,
-    /// Whether it reaches every right in its cluster, so that nothing can be added.
-    full: bool,
+    /// Where it reaches every right in its cluster, so that nothing can be added: its set, one of [`FullSets`].
+    full: Option<u32>,
+    /// How many nodes are in it.
+    size: u32,
     /// A hash of all that is reached: the same in two rounds only if nothing below has changed.
     below: u64,
 }
@@ -41,20 +53,156 @@ impl Closure {
     /// Closes a graph over the edges that are at least this sure: `Proven`, or with `Assumed` all of them. Edges that
     /// follow from several things together are added to the graph.
     pub fn new(workshop: &mut Workshop<'_>, least: Certainty) -> Self {
+        let mut closure = Self::default();
+        closure.renew(workshop, least, &[]);
+        closure
+    }
+
+    /// Closes some nodes again, and those that are new. Whatever leads to one of the nodes is among them.
+    pub fn renew(&mut self, workshop: &mut Workshop<'_>, least: Certainty, cone: &[NodeId]) {
+        let before = NodeId::try_from(self.component.len()).unwrap_or(NodeId::MAX);
         let mut most = MOST.into_iter();
         let mut settled = FxHashSet::default();
         loop {
             let most = most.next().unwrap_or(usize::MAX);
-            let mut closing = Closing::new(least, most, settled, workshop.made.nodes.len());
-            closing.all(workshop);
-            if !closing.again {
-                return closing.closure;
+            let revived = workshop.made.revived.iter().filter(|node| **node < before);
+            let mut again: Vec<NodeId> = cone.iter().chain(revived).copied().collect();
+            again.extend(before..NodeId::try_from(workshop.made.nodes.len()).unwrap_or(NodeId::MAX));
+            self.open(&again, workshop.made.nodes.len());
+            self.full.look(workshop);
+            let closure = std::mem::take(self);
+            let mut closing = Closing::new(closure, least, most, settled, workshop.made.nodes.len());
+            closing.all(workshop, &again);
+            *self = closing.closure;
+            // What leads into another cluster has taken the set of that one as it was.
+            let grown = self.full.look(workshop);
+            let is_behind = grown && workshop.builder_count() > 1;
+            if !closing.again && !is_behind {
+                break;
             }
             settled = closing.settled;
         }
+        if self.full.is_grown() {
+            self.full.settle();
+            for (set, known) in self.sets.iter_mut().zip(&self.known) {
+                if let Some(group) = known.full {
+                    *set = self.full.set(group);
+                }
+            }
+        }
     }
 
-    /// The ends that a node reaches.
+    /// Before the first change, finds who reaches every right in the only cluster by plain edges.
+    pub fn prepare(&mut self, made: &Made, least: Certainty) -> Vec<NodeId> {
+        if self.plain.is_some() {
+            return Vec::new();
+        }
+        let plain = self.plain.insert(Plain::new(made, goal(made), least));
+        let nodes = (0..made.nodes.len()).filter_map(|node| NodeId::try_from(node).ok());
+        nodes.filter(|node| plain.has(*node)).collect()
+    }
+
+    /// After the edges of these nodes were made anew: who may reach something else now. `with`: others of whom some
+    /// edges were taken.
+    pub fn cone(&mut self, made: &Made, changed: &[NodeId], with: &[NodeId]) -> Vec<NodeId> {
+        let Some(plain) = &mut self.plain else { return made.cone(changed, |_| false) };
+        let mut of = plain.lose(made, changed);
+        of.extend(changed.iter().chain(with));
+        made.cone(&of, |node| plain.has(node))
+    }
+
+    /// After these were closed again, and nodes from an index on: finds who of them reaches every right.
+    pub fn gain(&mut self, made: &Made, mut closed: Vec<NodeId>, new: usize) {
+        let Some(plain) = &mut self.plain else { return };
+        closed.extend((new..made.nodes.len()).filter_map(|node| NodeId::try_from(node).ok()));
+        closed.extend(&made.revived);
+        plain.gain(made, &closed);
+    }
+
+    /// After these are gone.
+    pub fn leave(&mut self, gone: &[NodeId]) {
+        if let Some(plain) = &mut self.plain {
+            plain.leave(gone);
+        }
+    }
+
+    /// What the edges of some nodes lead to that is neither a Secret nor a scope of the only cluster.
+    pub fn beyond(&self, made: &Made, nodes: &[NodeId]) -> Vec<RoaringBitmap> {
+        let of_all = goal(made).and_then(|goal| self.set(goal));
+        let of_all = of_all.map(|set| self.full.beyond(0, set)).unwrap_or_default();
+        let of = |node: &NodeId| {
+            let edges = made.edges_of(*node).iter();
+            let mut targets: Vec<u32> = edges.filter_map(|edge| self.component_of(edge.to)).collect();
+            targets.sort_unstable();
+            targets.dedup();
+            let mut all = RoaringBitmap::new();
+            for component in targets {
+                let at = component as usize;
+                let (Some(known), Some(set)) = (self.known.get(at), self.sets.get(at)) else { continue };
+                match known.full {
+                    // What everything gives is not gained or lost by this.
+                    Some(_) => all |= self.full.beyond(0, set) - &of_all,
+                    None => all |= self.full.beyond(0, set),
+                }
+            }
+            all
+        };
+        nodes.iter().map(of).collect()
+    }
+
+    /// The same of what nodes reach.
+    pub fn reached_beyond(&self, nodes: &[NodeId]) -> Vec<RoaringBitmap> {
+        let of = |node: &NodeId| self.set(*node).map(|set| self.full.beyond(0, set)).unwrap_or_default();
+        nodes.iter().map(of).collect()
+    }
+
+    /// Whether those who reach every right in the only cluster may have gained or lost some of these by changes of nodes.
+    pub fn is_beyond_changed(&self, made: &Made, changed: &[NodeId], others: &RoaringBitmap) -> bool {
+        let (Some(plain), Some(goal)) = (&self.plain, goal(made)) else { return !others.is_empty() };
+        !others.iter().all(|end| plain.leads_to(made, goal, end, changed))
+    }
+
+    /// Forgets the components of nodes.
+    fn open(&mut self, nodes: &[NodeId], count: usize) {
+        self.component.resize(count, u32::MAX);
+        for node in nodes {
+            let Some(slot) = self.component.get_mut(*node as usize).filter(|slot| **slot != u32::MAX) else {
+                continue;
+            };
+            let component = std::mem::replace(slot, u32::MAX);
+            // Others may stay in it, who reach every right in any case.
+            let Some(known) = self.known.get_mut(component as usize) else { continue };
+            known.size = known.size.saturating_sub(1);
+            if known.size == 0 {
+                self.free.push(component);
+                if let Some(set) = self.sets.get_mut(component as usize) {
+                    *set = Rc::default();
+                }
+            }
+        }
+    }
+
+    /// The set of a component that reaches every right in its cluster.
+    fn group(&mut self, workshop: &Workshop<'_>, cluster: u16, ends: &RoaringBitmap, below: &[u32]) -> u32 {
+        self.full.look(workshop);
+        let mut beyond = self.full.beyond(cluster, ends);
+        let mut groups: Vec<u32> = Vec::new();
+        for (known, set) in
+            below.iter().filter_map(|c| self.known.get(*c as usize).zip(self.sets.get(*c as usize)))
+        {
+            match known.full.filter(|_| known.cluster == cluster) {
+                Some(group) => groups.push(group),
+                None if set.is_empty() => {}
+                None => beyond |= self.full.beyond(cluster, set),
+            }
+        }
+        groups.sort_unstable();
+        groups.dedup();
+        self.full.find(cluster, beyond, &groups)
+    }
+
+    /// The ends that a node reaches. Who reaches every right in its cluster reaches every Secret there, whether or not a
+    /// way leads to it by name.
     pub fn set(&self, node: NodeId) -> Option<&Rc<RoaringBitmap>> {
         let component = self.component.get(node as usize)?;
         self.sets.get(*component as usize)
@@ -71,222 +219,14 @@ impl Closure {
     }
 }
 
-/// One round.
-struct Closing {
-    closure: Closure,
-    known: Vec<Of>,
-    walk: Walk,
-    least: Certainty,
-    /// How many nodes a search for conjunctions may come by.
-    most: usize,
-    /// Hashes of what needs no more searches.
-    settled: FxHashSet<u64>,
-    /// Whether edges were added to what was not closed yet, or a search was put off.
-    again: bool,
-}
-
 /// How many nodes searches for conjunctions may come by, round by round; then any number. Most of what reaches very much
 /// turns out to reach everything once the small ones are closed. Roles that are written into are left to the end as well.
 const MOST: [usize; 2] = [500, 5_000];
 
-impl Closing {
-    fn new(least: Certainty, most: usize, settled: FxHashSet<u64>, nodes: usize) -> Self {
-        Self {
-            closure: Closure { component: vec![u32::MAX; nodes], sets: Vec::new() },
-            known: Vec::new(),
-            walk: Walk::new(nodes),
-            least,
-            most,
-            settled,
-            again: false,
-        }
-    }
-
-    /// Powers first, so that they are closed when something is found to give one.
-    fn all(&mut self, workshop: &mut Workshop<'_>) {
-        let is_power = |node: &Node| matches!(node, Node::Fact(fact) if Power::of(fact).is_some());
-        let powers: Vec<NodeId> = (0..)
-            .zip(&workshop.made.nodes)
-            .filter(|(_, (_, node))| is_power(node))
-            .map(|(id, _)| id)
-            .collect();
-        for root in powers {
-            self.from(root, workshop);
-        }
-        let mut root = 0;
-        while (root as usize) < workshop.made.nodes.len() {
-            self.from(root, workshop);
-            root += 1;
-        }
-    }
-
-    /// Tarjan's algorithm without recursion. Components come out sinks first, so each set is made when its component is
-    /// complete.
-    fn from(&mut self, root: NodeId, workshop: &mut Workshop<'_>) {
-        if !self.walk.is_new(root) {
-            return;
-        }
-        self.walk.enter(root);
-        let mut frames = vec![(root, 0usize)];
-        while let Some((node, next)) = frames.last_mut() {
-            let node = *node;
-            if let Some(to) = successor(workshop, node, next, self.least) {
-                if self.walk.is_new(to) {
-                    self.walk.enter(to);
-                    frames.push((to, 0));
-                } else if self.closure.component.get(to as usize) == Some(&u32::MAX) {
-                    self.walk.lower(node, self.walk.index(to));
-                }
-                continue;
-            }
-            frames.pop();
-            if let Some((parent, _)) = frames.last() {
-                self.walk.lower(*parent, self.walk.low(node));
-            }
-            if self.walk.low(node) == self.walk.index(node) {
-                let members = self.walk.leave(node);
-                self.complete(workshop, &members);
-            }
-        }
-    }
-
-    fn complete(&mut self, workshop: &mut Workshop<'_>, members: &[NodeId]) {
-        let component = u32::try_from(self.closure.sets.len()).unwrap_or(u32::MAX);
-        let mut ends = RoaringBitmap::new();
-        let mut below: Vec<u32> = Vec::new();
-        let mut own = Holds::default();
-        let first = members.first().and_then(|first| workshop.made.nodes.get_index(*first as usize));
-        let cluster = first.map_or(0, |(cluster, _)| *cluster);
-        let mut full = false;
-        for &member in members {
-            if let Some(slot) = self.closure.component.get_mut(member as usize) {
-                *slot = component;
-            }
-            let Some((_, node)) = workshop.made.nodes.get_index(member as usize) else { continue };
-            if is_end(node) {
-                ends.insert(member);
-            }
-            full |= *node == Node::Fact(Fact::Everything(Scope::Cluster));
-            if let Some(holds) = workshop.made.holds.get(member as usize) {
-                own.join(holds);
-            }
-            let edges = workshop.edges_of(member).iter().filter(|edge| edge.certainty <= self.least);
-            let of = edges.filter_map(|edge| self.closure.component.get(edge.to as usize));
-            below.extend(of.filter(|c| **c != component));
-        }
-        below.sort_unstable();
-        below.dedup();
-        let of_cluster = |known: &&Of| known.cluster == cluster;
-        full |= below.iter().filter_map(|c| self.known.get(*c as usize)).filter(of_cluster).any(|c| c.full);
-        let mut all = self.hash(members, &below);
-        if !full && !self.settled.contains(&all) {
-            let (is_new, is_written) = self.is_meeting(workshop, cluster, members, &own, &below);
-            let later = is_written && self.most != usize::MAX;
-            self.again |= later;
-            if is_new || (is_written && !later) {
-                full = self.meet(workshop, cluster, members, &mut below, (all, later));
-                all = self.hash(members, &below);
-            } else if !later {
-                self.settled.insert(all);
-            }
-        }
-        let mut holds = own;
-        for known in below.iter().filter_map(|c| self.known.get(*c as usize)).filter(of_cluster) {
-            holds.join(&known.holds);
-        }
-        self.known.push(Of { cluster, holds, full, below: all });
-        self.closure.sets.push(self.unite(ends, &below));
-    }
-
-    fn hash(&self, members: &[NodeId], below: &[u32]) -> u64 {
-        let mut hasher = FxHasher::default();
-        let known = below.iter().filter_map(|c| self.known.get(*c as usize)).map(|known| known.below);
-        let mut below: Vec<u64> = known.collect();
-        let mut members = members.to_vec();
-        below.sort_unstable();
-        members.sort_unstable();
-        (members, below).hash(&mut hasher);
-        hasher.finish()
-    }
-
-    /// What may follow from several things here, and not already at one of the components below.
-    fn is_meeting(
-        &self,
-        workshop: &Workshop<'_>,
-        cluster: u16,
-        members: &[NodeId],
-        own: &Holds,
-        below: &[u32],
-    ) -> (bool, bool) {
-        let known = below.iter().filter_map(|c| self.known.get(*c as usize));
-        let known = known.filter(|known| known.cluster == cluster).map(|known| &known.holds);
-        let below: Vec<&Holds> = known.filter(|holds| !holds.is_empty()).collect();
-        if own.is_empty() && below.len() < 2 {
-            return (false, false);
-        }
-        workshop.is_meeting(cluster, members, own, &below)
-    }
-
-    /// Whether the component now reaches every right of its cluster.
-    fn meet(
-        &mut self,
-        workshop: &mut Workshop<'_>,
-        cluster: u16,
-        members: &[NodeId],
-        below: &mut Vec<u32>,
-        (all, later): (u64, bool),
-    ) -> bool {
-        let before = workshop.made.nodes.len();
-        let least = self.least;
-        let most = self.most;
-        let met = workshop.with(usize::from(cluster), |builder| builder.meet(members, least, most));
-        if met.given.is_empty() && !met.put_off && !later {
-            self.settled.insert(all);
-        }
-        let after = workshop.made.nodes.len();
-        self.again |= met.put_off || after != before;
-        self.walk.grow(after);
-        self.closure.component.resize(after, u32::MAX);
-        for node in met.given {
-            match self.closure.component.get(node as usize) {
-                Some(component) if *component != u32::MAX => {
-                    if (*component as usize) < self.known.len() {
-                        below.push(*component);
-                    }
-                }
-                _ => self.again = true,
-            }
-        }
-        below.sort_unstable();
-        below.dedup();
-        met.full
-    }
-
-    fn unite(&self, mut own: RoaringBitmap, below: &[u32]) -> Rc<RoaringBitmap> {
-        let sets = &self.closure.sets;
-        let mut sets: Vec<&Rc<RoaringBitmap>> =
-            below.iter().filter_map(|c| sets.get(*c as usize)).filter(|set| !set.is_empty()).collect();
-        sets.sort_by_key(|set| Rc::as_ptr(set));
-        sets.dedup_by_key(|set| Rc::as_ptr(set));
-        match (own.is_empty(), sets.as_slice()) {
-            (true, [only]) => Rc::clone(only),
-            _ => {
-                sets.iter().for_each(|set| own |= set.as_ref());
-                Rc::new(own)
-            }
-        }
-    }
-}
-
-/// The next successor of a node.
-fn successor(workshop: &Workshop<'_>, node: NodeId, next: &mut usize, least: Certainty) -> Option<NodeId> {
-    while let Some(edge) = workshop.edges_of(node).get(*next) {
-        *next += 1;
-        if edge.certainty <= least {
-            return Some(edge.to);
-        }
-    }
-    None
+/// Every right in the only cluster.
+fn goal(made: &Made) -> Option<NodeId> {
+    let everything = (0, Node::Fact(Fact::Everything(Scope::Cluster)));
+    made.nodes.get_index_of(&everything).and_then(|goal| NodeId::try_from(goal).ok())
 }
 
 /// Whether a node is one that answers are about.
@@ -301,56 +241,4 @@ fn is_end(node: &Node) -> bool {
                 | Fact::Cloud(_)
         )
     )
-}
-
-/// The state of Tarjan's algorithm.
-struct Walk {
-    index: Vec<u32>,
-    low: Vec<u32>,
-    stack: Vec<NodeId>,
-    count: u32,
-}
-
-impl Walk {
-    fn new(nodes: usize) -> Self {
-        Self { index: vec![u32::MAX; nodes], low: vec![0; nodes], stack: Vec::new(), count: 0 }
-    }
-
-    fn grow(&mut self, nodes: usize) {
-        self.index.resize(nodes, u32::MAX);
-        self.low.resize(nodes, 0);
-    }
-
-    fn is_new(&self, node: NodeId) -> bool {
-        self.index(node) == u32::MAX
-    }
-
-    fn index(&self, node: NodeId) -> u32 {
-        self.index.get(node as usize).copied().unwrap_or(0)
-    }
-
-    fn low(&self, node: NodeId) -> u32 {
-        self.low.get(node as usize).copied().unwrap_or(0)
-    }
-
-    fn enter(&mut self, node: NodeId) {
-        for list in [&mut self.index, &mut self.low] {
-            if let Some(slot) = list.get_mut(node as usize) {
-                *slot = self.count;
-            }
-        }
-        self.count += 1;
-        self.stack.push(node);
-    }
-
-    fn lower(&mut self, node: NodeId, to: u32) {
-        if let Some(slot) = self.low.get_mut(node as usize) {
-            *slot = (*slot).min(to);
-        }
-    }
-
-    fn leave(&mut self, node: NodeId) -> Vec<NodeId> {
-        let at = self.stack.iter().rposition(|member| *member == node).unwrap_or(0);
-        self.stack.split_off(at)
-    }
 }

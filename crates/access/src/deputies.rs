@@ -50,6 +50,17 @@ pub(crate) fn names(group: &str, kind: &str) -> bool {
     data::files().iter().flat_map(|file| &file.kinds).any(|known| known.group == group && known.kind == kind)
 }
 
+/// Whether a ServiceAccount of this name may be taken for that of a controller.
+pub(crate) fn is_usual(name: &str) -> bool {
+    let programs = data::files().iter().flat_map(|file| &file.processes);
+    programs.flat_map(|program| &program.accounts).any(|usual| usual == name)
+}
+
+/// Whether deputies of a cluster are decided by bindings: those of stores that read with an account of theirs.
+pub(crate) fn reads_bindings(cluster: &ClusterFacts) -> bool {
+    cluster.objects.iter().any(|object| object.group() == "external-secrets.io")
+}
+
 /// Whether a container of a workload, by its image, runs a controller whose flags and variables decide something.
 pub(crate) fn runs_in(workload: &serde_json::Value, image: &str) -> bool {
     process::is_known(workload, image)

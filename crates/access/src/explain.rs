@@ -76,7 +76,7 @@ impl<'a> Explainer<'a> {
                 steps.push(self.template(template, from, edge, held));
             }
             Via::Joint(index) => {
-                let Some(joint) = self.graph.joints.get(index as usize) else { return };
+                let Some(joint) = self.graph.joint(index) else { return };
                 let mut held = Held::default();
                 for input in &joint.inputs {
                     if let Some(via) = input.via {
@@ -116,7 +116,7 @@ impl<'a> Explainer<'a> {
                     // That it is bound is read from the binding; what is assumed is what the right is worth.
                     certainty: Certainty::Proven,
                 });
-                held.guard = held.guard.take().or_else(|| self.graph.notes.get(note as usize).cloned());
+                held.guard = held.guard.take().or_else(|| self.graph.note(note).map(str::to_owned));
                 held.take(from, named, self.rule(cluster, role, rule));
             }
             _ => {}

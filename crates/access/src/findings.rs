@@ -36,10 +36,15 @@ const NAMES_MAX: usize = 50;
 
 /// All findings about ways, worst first.
 pub fn ways(access: &Access) -> Vec<Finding> {
+    ways_of(access, |_| true)
+}
+
+/// Findings about the ways of some, worst first. Who else gets to them is told if these are asked about, too.
+pub fn ways_of(access: &Access, is_asked: impl Fn(&Start) -> bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut ways_out = Vec::new();
     let mut widest = Widest::default();
-    for start in &access.starts {
+    for start in access.starts.iter().filter(|start| is_asked(start)) {
         if start.whose == Whose::UNKNOWN {
             findings.extend(of_unknown(access, start, &mut widest));
         } else if start.whose != Whose::PLATFORM && widest.of(access, start, start.node).is_some() {
@@ -53,6 +58,41 @@ pub fn ways(access: &Access) -> Vec<Finding> {
     findings.extend(soft::soft(access));
     sort(&mut findings);
     findings
+}
+
+/// Tells of findings who else of the same owner gets to their subjects.
+pub fn tell_before(access: &Access, findings: &mut [Finding]) {
+    let explainer = access.explainer();
+    let name = |start: &&Start| explainer.subject(start.cluster, &start.fact);
+    let by_name: FxHashMap<&str, usize> =
+        findings.iter().enumerate().map(|(index, finding)| (finding.subject.as_str(), index)).collect();
+    let of: Vec<&Start> = access
+        .starts
+        .iter()
+        .filter(|start| {
+            start.whose.is_customer() && name(start).is_some_and(|name| by_name.contains_key(name.as_str()))
+        })
+        .collect();
+    let nodes: Vec<NodeId> = of.iter().map(|start| start.node).collect();
+    let cone = access.reverse().cone(&nodes, |_| false);
+    let owners: BTreeSet<Whose> = of.iter().map(|start| start.whose).collect();
+    let mut widest = Widest::default();
+    let before =
+        access.starts.iter().filter(|start| owners.contains(&start.whose) && cone.contains(start.node));
+    let ways_out: Vec<WaysOut<'_>> = before
+        .filter(|start| widest.of(access, start, start.node).is_some())
+        .collect::<Vec<_>>()
+        .into_iter()
+        .map(|start| ways_out_of(access, start, &mut widest))
+        .collect();
+    let before = Before::new(&ways_out);
+    let also: FxHashMap<String, Vec<String>> =
+        of.iter().filter_map(|start| Some((name(start)?, before.names(access, start)))).collect();
+    for finding in findings {
+        if let Some(also) = also.get(&finding.subject) {
+            finding.also.clone_from(also);
+        }
+    }
 }
 
 /// The widest way out of somebody of whom nobody knows whose it is: of each it is enough to know how far it gets.
@@ -69,11 +109,13 @@ fn of_unknown(access: &Access, start: &Start, widest: &mut Widest) -> Option<Fin
     if path.is_empty() || path.iter().any(elsewhere) {
         return None;
     }
-    Some(finding(access, start, certainty, &path, &[(rank, end)], &[]))
+    let leaves = path.iter().position(|hop| own.somebody(hop.edge.to).is_some());
+    let path = path.split_at(leaves.map_or(path.len(), |at| at + 1));
+    Some(finding(access, start, certainty, path, &[(rank, end)], &[]))
 }
 
 /// The way from a node to an end that it reaches.
-fn way(access: &Access, from: NodeId, end: NodeId) -> Vec<Hop> {
+pub fn way(access: &Access, from: NodeId, end: NodeId) -> Vec<Hop> {
     Search::find(&access.graph, from, &Towards(&access.all, end), &[end]).path(&access.graph, end)
 }
 
@@ -156,11 +198,9 @@ fn of_start(access: &Access, of: &WaysOut<'_>, before: &Before) -> Vec<Finding> 
     let also = if of.groups.is_empty() { Vec::new() } else { before.names(access, start) };
     let told = of.groups.iter().filter_map(|(path, outs)| {
         let first = *outs.first()?;
-        let mut path = path.clone();
-        if first.at != first.end {
-            path.extend(way(access, first.at, first.end));
-        }
-        Some(finding(access, start, first.certainty, &path, &ends_beyond(access, start, outs), &also))
+        let beyond = if first.at == first.end { Vec::new() } else { way(access, first.at, first.end) };
+        let ends = ends_beyond(access, start, outs);
+        Some(finding(access, start, first.certainty, (path, &beyond), &ends, &also))
     });
     told.collect()
 }
@@ -205,16 +245,17 @@ fn first_hop(path: &[Hop]) -> (NodeId, u64) {
     }
 }
 
+/// The finding of a way: up to where it leaves, by which the finding is known again, and beyond.
 fn finding(
     access: &Access,
     start: &Start,
     certainty: Certainty,
-    path: &[Hop],
+    (own, beyond): (&[Hop], &[Hop]),
     ends: &[(u8, NodeId)],
     also: &[String],
 ) -> Finding {
     let explainer = access.explainer();
-    let steps = explainer.steps(path);
+    let steps = explainer.steps(&[own, beyond].concat());
     let subject = explainer.subject(start.cluster, &start.fact).unwrap_or_default();
     let widest = ends.iter().min().map_or(5, |(rank, _)| *rank);
     let (secrets, secret_count, reaches) = reached(access, start, ends);
@@ -223,7 +264,7 @@ fn finding(
     let last = steps.last().map_or_else(String::new, |step| step.to.clone());
     let edge = catalogue::edge(&rule);
     Finding {
-        id: id(&rule, &subject, &steps),
+        id: id(&rule, &subject, &explainer.steps(own)),
         message: format!(
             "{subject} ({}) reaches {last}: {}",
             access.owners.name(start.whose),
@@ -261,10 +302,12 @@ fn severity(whose: Whose, widest: u8, certainty: Certainty) -> Severity {
     if whose == Whose::UNKNOWN { lower(severity) } else { severity }
 }
 
-/// A short hash of what makes a finding the same one in each run.
+/// A short hash of what makes a finding the same one in each run: by which objects the way leads, and where it leaves.
 pub fn id(rule: &str, subject: &str, steps: &[Step]) -> String {
     let mut hasher = blake3::Hasher::new();
-    for part in [rule, subject].into_iter().chain(steps.iter().map(|step| step.object.as_str())) {
+    let objects = steps.iter().map(|step| step.object.as_str());
+    let last = steps.last().map(|step| step.to.as_str());
+    for part in [rule, subject].into_iter().chain(objects).chain(last) {
         hasher.update(part.as_bytes());
         hasher.update(&[0]);
     }

@@ -9,6 +9,7 @@
 mod bindings;
 mod build;
 mod by_name;
+mod change;
 mod constrained;
 mod expand;
 mod halves;
@@ -18,14 +19,16 @@ mod matches;
 mod meet;
 mod pass_on;
 mod reached;
+mod reads;
+mod renew;
 mod targets;
 
 use std::collections::BTreeSet;
 
-use indexmap::IndexSet;
-use rustc_hash::FxBuildHasher;
-
+use build::Kept;
+pub use build::Made;
 pub use build::{ClusterState, Workshop, build};
+pub use change::{Changes, Edit};
 pub use halves::{Holds, Mask};
 pub use matches::{Match, Needs, role_matches};
 
@@ -155,18 +158,10 @@ pub struct Blocked {
 }
 
 /// The graph of an installation.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone)]
 pub struct Graph {
-    nodes: IndexSet<(u16, Node), FxBuildHasher>,
-    edges: Vec<Vec<Edge>>,
-    /// What edges say that need several things at once.
-    pub joints: Vec<Joint>,
-    /// Texts of guards.
-    pub notes: Vec<String>,
-    /// What admission took away.
-    pub blocked: Vec<Blocked>,
-    /// What was not followed since it would cost too much, by cluster.
-    pub limits: BTreeSet<(u16, &'static str)>,
+    made: Made,
+    kept: Vec<Kept>,
     /// What was compiled of each cluster.
     pub clusters: Vec<ClusterState>,
 }
@@ -174,38 +169,87 @@ pub struct Graph {
 impl Graph {
     /// How many nodes.
     pub fn len(&self) -> usize {
-        self.nodes.len()
+        self.made.nodes.len()
     }
 
     /// How many edges.
     pub fn edge_count(&self) -> usize {
-        self.edges.iter().map(Vec::len).sum()
+        self.made.edges.iter().map(Vec::len).sum()
     }
 
     /// The node of an index: its cluster and what it is.
     pub fn node(&self, id: NodeId) -> Option<&(u16, Node)> {
-        self.nodes.get_index(id as usize)
+        self.made.nodes.get_index(id as usize)
     }
 
     /// The index of a fact in a cluster, if anybody could hold it.
     pub fn find(&self, cluster: u16, fact: Fact) -> Option<NodeId> {
-        self.nodes.get_index_of(&(cluster, Node::Fact(fact))).and_then(|i| NodeId::try_from(i).ok())
+        self.made.nodes.get_index_of(&(cluster, Node::Fact(fact))).and_then(|i| NodeId::try_from(i).ok())
     }
 
     /// All nodes with their indices.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, u16, &Node)> {
-        (0..).zip(self.nodes.iter()).map(|(id, (cluster, node))| (id, *cluster, node))
+        (0..).zip(self.made.nodes.iter()).map(|(id, (cluster, node))| (id, *cluster, node))
+    }
+
+    /// Whether a node is somebody, or what somebody does by the hands of others.
+    pub fn is_somebody(&self, id: NodeId) -> bool {
+        let node = self.node(id).map(|(_, node)| node);
+        matches!(
+            node,
+            Some(Node::Fact(Fact::Identity(_) | Fact::Source(_)) | Node::Acting(_) | Node::ActingFor { .. })
+        )
+    }
+
+    /// Whether anything leads to a node from anybody who exists.
+    pub fn is_there(&self, id: NodeId) -> bool {
+        !self.made.dead.contains(&id)
+    }
+
+    /// Whoever ways start from, by cluster.
+    pub fn somebodies(&self) -> impl Iterator<Item = (u16, Fact)> {
+        self.nodes().filter_map(|(id, cluster, node)| match node {
+            Node::Fact(fact @ (Fact::Identity(_) | Fact::Source(_))) if self.is_there(id) => {
+                Some((cluster, *fact))
+            }
+            _ => None,
+        })
+    }
+
+    /// How many edges need several things at once.
+    pub fn joint_count(&self) -> usize {
+        self.made.joints.len()
+    }
+
+    /// What an edge says that needs several things at once.
+    pub fn joint(&self, index: u32) -> Option<&Joint> {
+        self.made.joints.get(index as usize)
+    }
+
+    /// The text of a guard.
+    pub fn note(&self, index: u32) -> Option<&str> {
+        self.made.notes.get(index as usize).map(String::as_str)
+    }
+
+    /// What admission took away.
+    pub fn blocked(&self) -> impl Iterator<Item = &Blocked> {
+        self.made.blocked.values().flatten()
+    }
+
+    /// What was not followed since it would cost too much, by cluster.
+    pub fn limits(&self) -> BTreeSet<(u16, &'static str)> {
+        self.made.limits.iter().map(|(_, cluster, what)| (*cluster, *what)).collect()
     }
 
     /// The edges that start at a node.
     pub fn edges_of(&self, id: NodeId) -> &[Edge] {
-        self.edges.get(id as usize).map_or(&[], Vec::as_slice)
+        self.made.edges.get(id as usize).map_or(&[], Vec::as_slice)
     }
 
     /// What an edge needs besides its start.
     pub fn inputs_of(&self, edge: &Edge) -> &[Input] {
         match edge.via {
-            Via::Joint(index) => self.joints.get(index as usize).map_or(&[], |joint| &joint.inputs),
+            Via::Joint(index) => self.made.joints.get(index as usize).map_or(&[], |joint| &joint.inputs),
             _ => &[],
         }
     }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use roaring::RoaringBitmap;
+use rustc_hash::FxHashMap;
 
 use crate::{
     Certainty, Fact, Scope, SecretFact,
@@ -29,7 +30,38 @@ pub struct Start {
 #[derive(Debug, Default)]
 pub struct Audiences {
     by_end: FxHashMap<NodeId, BTreeSet<Whose>>,
-    starts_by_end: FxHashMap<NodeId, Vec<u32>>,
+    /// Those that are listed, by rank.
+    starts_by_end: FxHashMap<NodeId, RoaringBitmap>,
+}
+
+/// The starts that are listed for Secrets, in the order of their names.
+#[derive(Debug, Default)]
+pub struct Listed {
+    /// The place of each start among them.
+    ranks: Vec<Option<u32>>,
+    /// Their indices and names.
+    names: Vec<(u32, String)>,
+}
+
+impl Listed {
+    /// Sorts those of some starts that have a name.
+    pub fn new(starts: &[Start], name: impl Fn(&Start) -> Option<String>) -> Self {
+        let named = (0..).zip(starts).filter_map(|(index, start)| Some((index, name(start)?)));
+        let mut names: Vec<(u32, String)> = named.collect();
+        names.sort_unstable_by(|one, other| (&one.1, one.0).cmp(&(&other.1, other.0)));
+        let mut ranks = vec![None; starts.len()];
+        for (rank, (index, _)) in (0..).zip(&names) {
+            if let Some(place) = ranks.get_mut(*index as usize) {
+                *place = Some(rank);
+            }
+        }
+        Self { ranks, names }
+    }
+
+    /// The index of a start and its name, by its place.
+    pub fn get(&self, rank: u32) -> Option<(usize, &str)> {
+        self.names.get(rank as usize).map(|(index, name)| (*index as usize, name.as_str()))
+    }
 }
 
 /// The audience of one Secret.
@@ -43,35 +75,37 @@ pub struct Audience {
 
 impl Audiences {
     /// Turns the sets around: from what a start reaches to who reaches an end.
-    pub fn new(closure: &Closure, graph: &Graph, starts: &[Start], with_starts: bool) -> Self {
+    pub fn new(closure: &Closure, graph: &Graph, starts: &[Start], listed: &Listed) -> Self {
         let mut audiences = Self::default();
-        let ends: roaring::RoaringBitmap =
+        let ends: RoaringBitmap =
             graph.nodes().filter(|(_, _, node)| is_secret_end(node)).map(|(id, ..)| id).collect();
-        let mut by_component: FxHashMap<u32, (BTreeSet<Whose>, Vec<u32>)> = FxHashMap::default();
-        for (index, start) in (0u32..).zip(starts) {
+        let mut by_component: FxHashMap<u32, (BTreeSet<Whose>, RoaringBitmap, NodeId)> = FxHashMap::default();
+        for (index, start) in starts.iter().enumerate() {
             if let Some(component) = closure.component_of(start.node) {
-                let (whose, members) = by_component.entry(component).or_default();
+                let (whose, members, _) = by_component
+                    .entry(component)
+                    .or_insert_with(|| (BTreeSet::new(), RoaringBitmap::new(), start.node));
                 whose.insert(start.whose);
-                members.push(index);
+                members.extend(listed.ranks.get(index).copied().flatten());
             }
         }
         // Equal sets are shared, so that each is turned around once.
-        let mut by_set: FxHashMap<*const roaring::RoaringBitmap, (NodeId, BTreeSet<Whose>, Vec<u32>)> =
+        let mut by_set: FxHashMap<*const RoaringBitmap, (NodeId, BTreeSet<Whose>, RoaringBitmap)> =
             FxHashMap::default();
-        for (whose, members) in by_component.into_values() {
-            let Some(first) = members.first().and_then(|i| starts.get(*i as usize)) else { continue };
-            let Some(set) = closure.set(first.node) else { continue };
-            let entry =
-                by_set.entry(std::rc::Rc::as_ptr(set)).or_insert((first.node, BTreeSet::new(), Vec::new()));
+        for (whose, members, node) in by_component.into_values() {
+            let Some(set) = closure.set(node) else { continue };
+            let entry = by_set
+                .entry(std::rc::Rc::as_ptr(set))
+                .or_insert_with(|| (node, BTreeSet::new(), RoaringBitmap::new()));
             entry.1.extend(whose);
-            entry.2.extend(members);
+            entry.2 |= members;
         }
         for (node, whose, members) in by_set.into_values() {
             let Some(set) = closure.set(node) else { continue };
             for end in set.as_ref() & &ends {
                 audiences.by_end.entry(end).or_default().extend(whose.iter().copied());
-                if with_starts {
-                    audiences.starts_by_end.entry(end).or_default().extend(members.iter().copied());
+                if !members.is_empty() {
+                    *audiences.starts_by_end.entry(end).or_default() |= &members;
                 }
             }
         }
@@ -96,14 +130,10 @@ impl Audiences {
         audience
     }
 
-    /// Indices of the starts that reach a Secret, sorted.
-    pub fn starts_of(&self, graph: &Graph, cluster: u16, secret: &SecretFact) -> Vec<u32> {
+    /// The places of the listed starts that reach a Secret.
+    pub fn starts_of(&self, graph: &Graph, cluster: u16, secret: &SecretFact) -> RoaringBitmap {
         let ends = ends_of(graph, cluster, secret.namespace, secret.name);
-        let mut starts: Vec<u32> =
-            ends.filter_map(|end| self.starts_by_end.get(&end)).flatten().copied().collect();
-        starts.sort_unstable();
-        starts.dedup();
-        starts
+        ends.filter_map(|end| self.starts_by_end.get(&end)).fold(RoaringBitmap::new(), |all, some| all | some)
     }
 }
 
@@ -156,11 +186,12 @@ pub fn certainty(owner: Whose, all: &Audience, proven: &Audience) -> Certainty {
 
 /// The starts of a graph, with whose each is.
 pub fn starts(graph: &Graph, owners: &Owners) -> Vec<Start> {
-    let mut seen = FxHashSet::default();
     graph
         .nodes()
         .filter_map(|(node, cluster, what)| match what {
-            crate::graph::Node::Fact(fact @ (Fact::Identity(_) | Fact::Source(_))) if seen.insert(node) => {
+            crate::graph::Node::Fact(fact @ (Fact::Identity(_) | Fact::Source(_)))
+                if graph.is_there(node) =>
+            {
                 Some(Start { node, cluster, fact: *fact, whose: owners.of_fact(cluster, fact) })
             }
             _ => None,

@@ -44,6 +44,7 @@ pub use facts::{
     BindingFact, ClusterFacts, ExpressionFact, Gap, NamespaceFact, NodeFact, ObjectFact, Origin, PodFact,
     RoleFact, RuleFact, SecretFact, SelectorFact, ServiceAccountFact, Snapshot, SubjectFact, SubjectKind,
 };
+pub use graph::{Changes, Edit};
 pub use load::{
     Inflate, LoadError, Loader, OpenPlain, OpenSecret, SecretValues, drop_values, has_settings, holds_values,
     is_setting, keeps,

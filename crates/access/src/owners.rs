@@ -23,7 +23,7 @@ impl Whose {
 }
 
 /// Whose what is, of all clusters of a snapshot.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Owners {
     names: Vec<String>,
     namespaces: FxHashMap<(u16, Symbol), Whose>,
@@ -34,7 +34,11 @@ pub struct Owners {
 
 impl Owners {
     /// Asks the customers about everything that the facts name.
-    pub fn new(snapshot: &Snapshot, customers: &Customers, identities: &[(u16, Fact)]) -> Self {
+    pub fn new(
+        snapshot: &Snapshot,
+        customers: &Customers,
+        somebodies: impl Iterator<Item = (u16, Fact)>,
+    ) -> Self {
         let mut owners = Self {
             names: [answer::PLATFORM, answer::UNKNOWN, answer::EVERYONE].map(str::to_owned).to_vec(),
             namespaces: FxHashMap::default(),
@@ -56,28 +60,49 @@ impl Owners {
                 binding.subjects.iter().map(|subject| subject.namespace).chain(binding.namespace)
             });
             for namespace in named.chain(used).chain(accounts).chain(bound) {
-                if !owners.namespaces.contains_key(&(index, namespace)) {
-                    let owner = customers.owner_of_namespace(snapshot.symbols.name(namespace));
-                    let whose = whole.unwrap_or(owners.whose(&owner));
-                    owners.namespaces.insert((index, namespace), whose);
-                }
+                owners.add_namespace(snapshot, customers, index, namespace);
             }
         }
-        for (cluster, fact) in identities {
+        owners.add(snapshot, customers, somebodies);
+        owners
+    }
+
+    /// Asks the customers about a namespace that is new.
+    pub fn add_namespace(
+        &mut self,
+        snapshot: &Snapshot,
+        customers: &Customers,
+        cluster: u16,
+        namespace: Symbol,
+    ) {
+        if !self.namespaces.contains_key(&(cluster, namespace)) {
+            let owner = customers.owner_of_namespace(snapshot.symbols.name(namespace));
+            let whose = self.of_cluster(cluster).unwrap_or(self.whose(&owner));
+            self.namespaces.insert((cluster, namespace), whose);
+        }
+    }
+
+    /// Asks them about somebody who is new.
+    pub fn add(
+        &mut self,
+        snapshot: &Snapshot,
+        customers: &Customers,
+        somebodies: impl Iterator<Item = (u16, Fact)>,
+    ) {
+        for (cluster, fact) in somebodies {
             match fact {
-                Fact::Identity(identity) => {
-                    let whose = owners.ask(snapshot, customers, *cluster, *identity);
-                    owners.subjects.insert((*cluster, *identity), whose);
+                Fact::Identity(identity) if !self.subjects.contains_key(&(cluster, identity)) => {
+                    let whose = self.ask(snapshot, customers, cluster, identity);
+                    self.subjects.insert((cluster, identity), whose);
                 }
-                Fact::Source(source) => {
-                    let owner = customers.owner_of_source(snapshot.symbols.name(*source));
-                    let whose = owners.whose(&owner);
-                    owners.sources.insert(*source, whose);
+                Fact::Source(source) if !self.sources.contains_key(&source) => {
+                    let owner = customers.owner_of_source(snapshot.symbols.name(source));
+                    let whose = self.whose(&owner);
+                    self.sources.insert(source, whose);
                 }
                 _ => {}
             }
         }
-        owners
     }
 
     fn ask(&self, snapshot: &Snapshot, customers: &Customers, cluster: u16, identity: Identity) -> Whose {

@@ -69,7 +69,7 @@ fn has(list: &[Symbol], wanted: Symbol) -> bool {
 }
 
 /// The RBAC state of one cluster, indexed by subject.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Rbac {
     /// The roles, aggregated ones resolved.
     pub roles: Roles,
@@ -95,6 +95,29 @@ impl Rbac {
     /// The bindings that name an identity itself, none of its groups.
     pub fn bindings_of(&self, identity: &Identity) -> &[usize] {
         self.by_subject.get(identity).map_or(&[], Vec::as_slice)
+    }
+
+    /// Notes that a binding names an identity. Says whether none did before.
+    pub(crate) fn bind(&mut self, identity: Identity, binding: usize) -> bool {
+        let bindings = self.by_subject.entry(identity).or_default();
+        match bindings.binary_search(&binding) {
+            Ok(_) => false,
+            Err(at) => {
+                bindings.insert(at, binding);
+                bindings.len() == 1
+            }
+        }
+    }
+
+    /// Notes that a binding names an identity no longer. Says whether none does now.
+    pub(crate) fn unbind(&mut self, identity: Identity, binding: usize) -> bool {
+        let Some(bindings) = self.by_subject.get_mut(&identity) else { return false };
+        bindings.retain(|known| *known != binding);
+        let gone = bindings.is_empty();
+        if gone {
+            self.by_subject.remove(&identity);
+        }
+        gone
     }
 
     /// Every identity that a binding names.

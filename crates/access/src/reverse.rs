@@ -1,5 +1,6 @@
 //! The graph backwards: who comes to a node, and by which hop each goes on.
 
+use roaring::RoaringBitmap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
@@ -8,7 +9,7 @@ use crate::{
 };
 
 /// The edges by where they lead.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Reverse {
     starts: Vec<u32>,
     from: Vec<(NodeId, Edge)>,
@@ -33,9 +34,45 @@ impl Reverse {
             sum += *start;
             *start = sum;
         }
-        let mut from: Vec<(NodeId, Edge)> = edges().collect();
-        from.sort_by_key(|(_, edge)| edge.to);
+        let Some(first) = edges().next() else { return Self { starts, from: Vec::new() } };
+        let mut from = vec![first; sum as usize];
+        let mut next = starts.clone();
+        for (node, edge) in edges() {
+            if let Some(at) = next.get_mut(edge.to as usize)
+                && let Some(place) = from.get_mut(*at as usize)
+            {
+                *place = (node, edge);
+                *at += 1;
+            }
+        }
         Self { starts, from }
+    }
+
+    /// All nodes that lead to some of these, and these; what leads to them by way of an end is left out.
+    pub fn cone(&self, of: &[NodeId], is_end: impl Fn(NodeId) -> bool) -> RoaringBitmap {
+        let mut seen = vec![false; self.starts.len()];
+        let mut open: Vec<NodeId> = Vec::new();
+        let mut look = |node: NodeId, open: &mut Vec<NodeId>| {
+            if let Some(seen) = seen.get_mut(node as usize).filter(|seen| !**seen) {
+                *seen = true;
+                open.push(node);
+            }
+        };
+        for node in of {
+            look(*node, &mut open);
+        }
+        let first = open.len();
+        let mut at = 0;
+        while let Some(node) = open.get(at).copied() {
+            at += 1;
+            if at > first && is_end(node) {
+                continue;
+            }
+            for (from, _) in self.edges_to(node) {
+                look(*from, &mut open);
+            }
+        }
+        (0..).zip(seen).filter(|(_, seen)| *seen).map(|(node, _)| node).collect()
     }
 
     fn edges_to(&self, node: NodeId) -> &[(NodeId, Edge)] {

@@ -49,6 +49,11 @@ impl Symbols {
         self.0.get_index(symbol.0 as usize).map_or("", |name| name)
     }
 
+    /// Whether another table has the same names at the same numbers, and perhaps more after them.
+    pub fn is_start_of(&self, other: &Self) -> bool {
+        self.0.len() <= other.0.len() && self.0.iter().zip(&other.0).all(|(one, other)| one == other)
+    }
+
     /// How many names there are.
     pub fn len(&self) -> usize {
         self.0.len()

@@ -4,7 +4,7 @@ use super::{Access, Subjects};
 use crate::{
     answer::{self, Audit, ClusterEntry, SecretEntry, Severity, Summary, Verdict},
     findings,
-    judge::Audiences,
+    judge::{Audiences, Listed},
     owners::Whose,
 };
 
@@ -47,16 +47,26 @@ impl Access {
 
     /// Each loaded Secret with its verdict, by cluster, namespace, name.
     pub fn secret_entries(&self, subjects: Subjects) -> Vec<SecretEntry> {
-        let with_starts = subjects != Subjects::None;
-        let all = Audiences::new(&self.all, &self.graph, &self.starts, with_starts);
-        let proven = Audiences::new(&self.proven, &self.graph, &self.starts, with_starts);
+        let listed = self.listed(subjects);
+        let all = Audiences::new(&self.all, &self.graph, &self.starts, &listed);
+        let proven = Audiences::new(&self.proven, &self.graph, &self.starts, &listed);
         let mut secrets: Vec<SecretEntry> = (0u16..)
             .zip(&self.snapshot.clusters)
             .flat_map(|(cluster, facts)| facts.secrets.iter().map(move |secret| (cluster, secret)))
-            .map(|(cluster, secret)| self.secret_entry(cluster, secret, &all, &proven, subjects))
+            .map(|(cluster, secret)| self.secret_entry(cluster, secret, &all, &proven, (subjects, &listed)))
             .collect();
         secrets.sort_by(|a, b| (&a.cluster, &a.namespace, &a.name).cmp(&(&b.cluster, &b.namespace, &b.name)));
         secrets
+    }
+
+    /// Those who may be listed for some Secret.
+    fn listed(&self, subjects: Subjects) -> Listed {
+        let explainer = self.explainer();
+        Listed::new(&self.starts, |start| match subjects {
+            Subjects::None => None,
+            Subjects::Foreign if start.whose == Whose::PLATFORM => None,
+            _ => explainer.subject(start.cluster, &start.fact),
+        })
     }
 
     fn cluster_entries(&self) -> Vec<ClusterEntry> {

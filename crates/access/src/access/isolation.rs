@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Access;
 use crate::{
     SecretFact,
-    judge::{self, Audiences},
+    judge::{self, Audiences, Listed},
     owners::Whose,
 };
 
@@ -38,8 +38,8 @@ pub struct Isolation {
 impl Access {
     /// How isolated each customer is, by name.
     pub fn isolation(&self) -> BTreeMap<String, Isolation> {
-        let all = Audiences::new(&self.all, &self.graph, &self.starts, false);
-        let proven = Audiences::new(&self.proven, &self.graph, &self.starts, false);
+        let all = Audiences::new(&self.all, &self.graph, &self.starts, &Listed::default());
+        let proven = Audiences::new(&self.proven, &self.graph, &self.starts, &Listed::default());
         let mut of: BTreeMap<Whose, Isolation> =
             self.owners.customers().map(|whose| (whose, Isolation::default())).collect();
         for (cluster, facts) in (0u16..).zip(&self.snapshot.clusters) {

@@ -79,7 +79,7 @@ pub fn foreign_rank(access: &Access, start: &Start, end: NodeId) -> Option<u8> {
 }
 
 /// How many Secrets each namespace holds, and which Secrets there are.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Counts {
     by_namespace: FxHashMap<(u16, Symbol), usize>,
     by_owner: FxHashMap<u16, BTreeMap<Whose, usize>>,
@@ -103,6 +103,31 @@ impl Counts {
             }
         }
         counts
+    }
+}
+
+impl Counts {
+    /// How many Secrets lie under an end, by owner.
+    pub fn under(&self, access: &Access, end: NodeId) -> Vec<(Whose, usize)> {
+        let Some((cluster, Node::Fact(fact))) = access.graph.node(end) else { return Vec::new() };
+        let of_namespace = |namespace: Symbol| access.owners.of_namespace(*cluster, namespace);
+        match fact {
+            Fact::Everything(Scope::Cluster) | Fact::Secrets(Scope::Cluster) => self
+                .by_owner
+                .get(cluster)
+                .into_iter()
+                .flatten()
+                .map(|(whose, count)| (*whose, *count))
+                .collect(),
+            Fact::Everything(Scope::Namespace(namespace)) | Fact::Secrets(Scope::Namespace(namespace)) => {
+                let count = self.by_namespace.get(&(*cluster, *namespace));
+                count.map(|count| (of_namespace(*namespace), *count)).into_iter().collect()
+            }
+            Fact::Secret { namespace, name } if self.all.contains(&(*cluster, *namespace, *name)) => {
+                vec![(of_namespace(*namespace), 1)]
+            }
+            _ => Vec::new(),
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! From identities to roles, and the rights whose worth depends on who asks: admission decides about some, and some
 //! must be held by one requester alone.
 
+use std::cell::Cell;
+
 use super::{
     Blocked, NodeId, Via,
     build::Builder,
@@ -8,7 +10,8 @@ use super::{
     matches::{Match, is_everything},
 };
 use crate::{
-    Certainty, Decision, Fact, Gift, Identity, Need, Place, Requester, Scope, SubjectKind, Symbol, Template,
+    Authorizer, Certainty, Check, ClusterAuthorizer, Decision, Fact, Gift, Identity, Need, Place, Requester,
+    Scope, SubjectKind, Symbol, Template,
 };
 
 /// Somebody of whom rights are told.
@@ -21,12 +24,30 @@ struct Holder {
     binding: u32,
 }
 
+/// Answers what a policy asks, and notes whose bindings and roles that depends on.
+struct Noting<'a, 'b> {
+    authorizer: ClusterAuthorizer<'a>,
+    builder: &'b Builder<'a>,
+    is_asked: Cell<bool>,
+}
+
+impl Authorizer for Noting<'_, '_> {
+    fn allows(&self, who: &Requester, check: &Check) -> bool {
+        self.is_asked.set(true);
+        for identity in self.authorizer.identities(who) {
+            for index in self.builder.bindings_naming(&identity) {
+                self.builder.facts.bindings.get(*index).map(|binding| self.builder.role_of(binding));
+            }
+        }
+        self.authorizer.allows(who, check)
+    }
+}
+
 impl Builder<'_> {
     /// The edges from an identity to the roles that bindings give it, and those whose worth depends on who asks.
     /// `acting`: it is impersonated, so that it impersonates nobody.
     pub fn bindings_of(&mut self, id: NodeId, identity: Identity, acting: bool) {
-        let state = self.state;
-        for &index in state.rbac.bindings_of(&identity) {
+        for &index in self.bindings_naming(&identity) {
             let Some(binding) = self.facts.bindings.get(index) else { continue };
             let scope = crate::rbac::binding_scope(binding);
             let index = u32::try_from(index).unwrap_or(u32::MAX);
@@ -34,11 +55,10 @@ impl Builder<'_> {
             let namespace = if binding.cluster_role { None } else { binding.namespace };
             let to = self.fact(Fact::Role { namespace, name: binding.role, scope });
             self.edge(id, to, Via::Binding(index));
-            let Some(role) = state.rbac.roles.index_of(binding) else { continue };
-            let Some(resolved) = state.rbac.roles.all().get(role) else { continue };
+            let Some(role) = self.role_of(binding) else { continue };
+            let Some(resolved) = self.role(role) else { continue };
             let is_full = scope == Scope::Cluster && resolved.rules.iter().any(is_everything);
             if !is_full {
-                let role = u32::try_from(role).unwrap_or(u32::MAX);
                 self.own_rights(Holder { node: id, identity, acting, binding: index }, role, scope);
             }
         }
@@ -54,7 +74,7 @@ impl Builder<'_> {
             let Some(Need::Right { place, .. }) = said.when.get(usize::from(found.need)) else { continue };
             let scopes: Vec<Scope> = match (place, scope) {
                 (Place::Here, Scope::Cluster) if asked => {
-                    self.index.namespaces.iter().map(|namespace| Scope::Namespace(*namespace)).collect()
+                    self.namespaces().iter().map(|namespace| Scope::Namespace(*namespace)).collect()
                 }
                 _ => vec![scope],
             };
@@ -73,7 +93,8 @@ impl Builder<'_> {
                     }
                     Decision::Blocked { by, .. } => {
                         let (cluster, template, identity) = (self.cluster, found.template, holder.node);
-                        self.made.blocked.push(Blocked { cluster, template, identity, scope: at, by });
+                        let blocked = Blocked { cluster, template, identity, scope: at, by };
+                        self.made.blocked.entry(identity).or_default().push(blocked);
                         continue;
                     }
                 };
@@ -112,18 +133,30 @@ impl Builder<'_> {
 
     /// Whether all samples of a template are refused; the first that is not decides.
     fn ask(&self, found: &Match, identity: Identity, namespace: Option<Symbol>) -> Decision {
+        let question = (found.template, identity, namespace, found.name);
+        if self.passed.borrow().contains(&question) {
+            return Decision::Passes;
+        }
         let who = self.requester(identity);
-        let authorizer = crate::authorize::ClusterAuthorizer::new(self.facts, self.symbols, &self.state.rbac);
+        let authorizer = ClusterAuthorizer::new(self.facts, self.symbols, &self.state.rbac);
+        let authorizer = Noting { authorizer, builder: self, is_asked: Cell::new(false) };
         let namespace = namespace.map(|namespace| self.symbols.name(namespace));
         let name = found.name.map_or("sample", |name| self.symbols.name(name));
         let mut worst = None;
         let samples = self.template(found.template).map_or(&[][..], |template| &template.samples);
         for sample in samples {
             match self.state.admission.decide(sample, &who, namespace, name, &authorizer) {
-                Decision::Passes => return Decision::Passes,
+                Decision::Passes => {
+                    worst = None;
+                    break;
+                }
                 unknown @ Decision::Unknown { .. } => worst = Some(unknown),
                 blocked @ Decision::Blocked { .. } => worst = worst.or(Some(blocked)),
             }
+        }
+        // What the authorizer says may change.
+        if worst.is_none() && !authorizer.is_asked.get() {
+            self.passed.borrow_mut().insert(question);
         }
         worst.unwrap_or(Decision::Passes)
     }

@@ -1,6 +1,13 @@
 //! Builds the graph: identities and bindings first, then whatever follows from each new node, until nothing is new;
 //! then closes it, which finds what follows from several nodes together.
 
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+    sync::Arc,
+};
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
@@ -9,6 +16,7 @@ use super::{
     index::Index,
     matches::{Needs, RoleMatches},
     pass_on::Writer,
+    reads::{Reader, Reads},
 };
 use crate::{
     Admission, Certainty, ClusterFacts, Fact, Identity, Need, Scope, Snapshot, SubjectKind, Symbol, Symbols,
@@ -19,14 +27,14 @@ use crate::{
 };
 
 /// What was compiled of one cluster.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ClusterState {
     /// Its RBAC.
     pub rbac: Rbac,
     /// The edges that may hold in it.
-    pub templates: Vec<Template>,
+    pub templates: Arc<Vec<Template>>,
     /// Its admission policies.
-    pub admission: Admission,
+    pub admission: Arc<Admission>,
     /// Names that are used often.
     pub names: Names,
 }
@@ -56,19 +64,12 @@ pub fn build(snapshot: &mut Snapshot) -> (Graph, Closure, Closure) {
     let states: Vec<ClusterState> =
         snapshot.clusters.iter().map(|cluster| compile(cluster, symbols, &names)).collect();
     let mut workshop = Workshop::new(&snapshot.clusters, &snapshot.symbols, &states);
-    let proven = Closure::new(&mut workshop, Certainty::Proven);
-    let all = Closure::new(&mut workshop, Certainty::Assumed);
-    let made = workshop.made;
-    let graph = Graph {
-        nodes: made.nodes,
-        edges: made.edges,
-        joints: made.joints,
-        notes: made.notes,
-        blocked: made.blocked,
-        limits: made.limits,
-        clusters: states,
-    };
-    (graph, proven, all)
+    let mut proven = Closure::new(&mut workshop, Certainty::Proven);
+    let mut all = Closure::new(&mut workshop, Certainty::Assumed);
+    workshop.close_new(&mut proven, &mut all);
+    workshop.bury();
+    let (made, kept) = workshop.close();
+    (Graph { made, kept, clusters: states }, proven, all)
 }
 
 fn compile(cluster: &ClusterFacts, symbols: &mut Symbols, clusters: &[String]) -> ClusterState {
@@ -85,9 +86,20 @@ fn compile(cluster: &ClusterFacts, symbols: &mut Symbols, clusters: &[String]) -
         symbols.intern(&group);
     }
     let admission = Admission::new(cluster, symbols);
-    let mut templates = catalogue::templates(cluster, &admission, symbols);
+    let templates = Arc::new(templates(cluster, &admission, symbols, clusters));
+    ClusterState { rbac: Rbac::new(cluster, symbols), templates, admission: Arc::new(admission), names }
+}
+
+/// The edges that may hold in a cluster. `clusters`: the names of all that were loaded.
+pub fn templates(
+    cluster: &ClusterFacts,
+    admission: &Admission,
+    symbols: &mut Symbols,
+    clusters: &[String],
+) -> Vec<Template> {
+    let mut templates = catalogue::templates(cluster, admission, symbols);
     templates.extend(deputies::deputies(cluster, symbols, clusters));
-    ClusterState { rbac: Rbac::new(cluster, symbols), templates, admission, names }
+    templates
 }
 
 fn namespaces_with_accounts(cluster: &ClusterFacts) -> FxHashSet<Symbol> {
@@ -98,15 +110,17 @@ fn namespaces_with_accounts(cluster: &ClusterFacts) -> FxHashSet<Symbol> {
 
 /// Whether an object exists in a scope.
 type Existing = FxHashMap<(ExistingObject, Scope), Option<Certainty>>;
+/// The use of a template by somebody in a namespace, for a name.
+type Question = (u32, Identity, Option<Symbol>, Option<Symbol>);
 /// Group, plural and name of an object, any name if none.
-type ExistingObject = (Symbol, Symbol, Option<Symbol>);
+pub type ExistingObject = (Symbol, Symbol, Option<Symbol>);
 
 /// In clusters with more bindings, some rare ways are not followed: the pairs of who acts and who holds grow with the
 /// square.
-const BINDINGS_MAX: usize = 2_000;
+pub const BINDINGS_MAX: usize = 2_000;
 
 /// What was made so far, of all clusters.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Made {
     pub nodes: indexmap::IndexSet<(u16, Node), rustc_hash::FxBuildHasher>,
     pub edges: Vec<Vec<Edge>>,
@@ -117,8 +131,46 @@ pub struct Made {
     pub epoch: u32,
     pub joints: Vec<super::Joint>,
     pub notes: Vec<String>,
-    pub blocked: Vec<super::Blocked>,
-    pub limits: std::collections::BTreeSet<(u16, &'static str)>,
+    /// What admission took away, by the identity.
+    pub blocked: BTreeMap<NodeId, Vec<super::Blocked>>,
+    /// What was not followed since it would cost too much: for which node, in which cluster, what.
+    pub limits: BTreeSet<(NodeId, u16, &'static str)>,
+    /// Where the edges to a node start, once there was a change.
+    pub incoming: Option<Vec<Vec<NodeId>>>,
+    /// Nodes to which nothing leads from anybody who exists; they have no edges.
+    pub dead: FxHashSet<NodeId>,
+    /// Those of them to which something leads again since the last change.
+    pub revived: Vec<NodeId>,
+    /// Nodes to which an edge less leads since the last change.
+    pub orphans: Vec<NodeId>,
+}
+
+impl Made {
+    /// The edges that start at a node.
+    pub fn edges_of(&self, node: NodeId) -> &[Edge] {
+        self.edges.get(node as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// Where the edges to a node start, some more than once; nothing before the first change.
+    pub fn incoming_of(&self, node: NodeId) -> &[NodeId] {
+        let incoming = self.incoming.as_ref().and_then(|incoming| incoming.get(node as usize));
+        incoming.map_or(&[], Vec::as_slice)
+    }
+}
+
+/// What is kept of the work on one cluster, so that a change makes little anew.
+#[derive(Debug, Clone, Default)]
+pub struct Kept {
+    asked: Vec<bool>,
+    halves: Halves,
+    needs: Needs,
+    pub own: FxHashMap<NodeId, Vec<Entry>>,
+    pub writers: FxHashMap<NodeId, Rc<Writer>>,
+    pub matches: FxHashMap<u32, Rc<RoleMatches>>,
+    existing: RefCell<Existing>,
+    passed: RefCell<FxHashSet<Question>>,
+    pub index: Index,
+    reads: Reads,
 }
 
 /// The graph while it is made, with one builder for each cluster.
@@ -130,17 +182,35 @@ pub struct Workshop<'a> {
 
 impl<'a> Workshop<'a> {
     fn new(facts: &'a [ClusterFacts], symbols: &'a Symbols, states: &'a [ClusterState]) -> Self {
-        let builders = (0u16..).zip(facts).zip(states);
-        let builders = builders.map(|((index, facts), state)| Builder::new(index, facts, symbols, state));
-        let mut workshop = Self { made: Made::default(), builders: builders.collect() };
+        let kept = facts.iter().zip(states).map(|(facts, state)| Kept::new(facts, symbols, state));
+        let mut workshop = Self::again(facts, symbols, states, Made::default(), kept.collect());
         for index in 0..workshop.builders.len() {
             workshop.with(index, |builder| {
                 builder.identities();
                 builder.expand_new();
             });
         }
-        workshop.stitch(facts, symbols);
+        workshop.stitch_new();
         workshop
+    }
+
+    /// Opens it again, to go on with what was made and kept.
+    pub fn again(
+        facts: &'a [ClusterFacts],
+        symbols: &'a Symbols,
+        states: &'a [ClusterState],
+        made: Made,
+        kept: Vec<Kept>,
+    ) -> Self {
+        let builders = (0u16..).zip(facts).zip(states).zip(kept);
+        let builders =
+            builders.map(|(((index, facts), state), kept)| Builder::new(index, facts, symbols, state, kept));
+        Self { made, builders: builders.collect() }
+    }
+
+    /// What was made, and what is kept of each cluster.
+    pub fn close(self) -> (Made, Vec<Kept>) {
+        (self.made, self.builders.into_iter().map(Builder::keep).collect())
     }
 
     /// Lets the builder of a cluster work on what was made so far.
@@ -152,9 +222,19 @@ impl<'a> Workshop<'a> {
         result
     }
 
+    /// The builder of a cluster.
+    pub fn builder(&self, cluster: u16) -> Option<&Builder<'a>> {
+        self.builders.get(usize::from(cluster))
+    }
+
+    /// How many clusters there are.
+    pub fn builder_count(&self) -> usize {
+        self.builders.len()
+    }
+
     /// The edges that start at a node.
     pub fn edges_of(&self, node: NodeId) -> &[Edge] {
-        self.made.edges.get(node as usize).map_or(&[], Vec::as_slice)
+        self.made.edges_of(node)
     }
 
     /// What may follow from several things at nodes of a cluster that reach each other, and not already at one of those
@@ -173,16 +253,22 @@ impl<'a> Workshop<'a> {
     }
 
     /// Whoever controls a cluster that was loaded, too, holds everything in it.
-    fn stitch(&mut self, facts: &[ClusterFacts], symbols: &Symbols) {
-        let of = |name: &str| {
+    pub fn stitch_new(&mut self) {
+        let names: Vec<&str> = self.builders.iter().map(|builder| builder.facts.name.as_str()).collect();
+        if names.len() < 2 {
+            return;
+        }
+        let of = |from: u16, name: Symbol| {
+            let symbols = self.builders.get(usize::from(from))?.symbols;
+            let name = symbols.name(name);
             let plain = name.rsplit_once('/').map_or(name, |(_, plain)| plain);
-            let found = facts.iter().position(|cluster| cluster.name == name || cluster.name == plain);
+            let found = names.iter().position(|known| *known == name || *known == plain);
             found.and_then(|index| u16::try_from(index).ok())
         };
         let others: Vec<(NodeId, u16, u16)> = (0..)
             .zip(&self.made.nodes)
             .filter_map(|(id, (cluster, node))| match node {
-                Node::Fact(Fact::OtherCluster(name)) => Some((id, *cluster, of(symbols.name(*name))?)),
+                Node::Fact(Fact::OtherCluster(name)) => Some((id, *cluster, of(*cluster, *name)?)),
                 _ => None,
             })
             .filter(|(_, from, to)| from != to)
@@ -190,7 +276,9 @@ impl<'a> Workshop<'a> {
         for (from, _, to) in others {
             self.with(usize::from(to), |builder| {
                 let everything = builder.fact(Fact::Everything(Scope::Cluster));
-                builder.edge(from, everything, Via::Plain("other-cluster"));
+                if builder.made.edges_of(from).iter().all(|edge| edge.to != everything) {
+                    builder.edge(from, everything, Via::Plain("other-cluster"));
+                }
                 builder.expand_new();
             });
         }
@@ -214,39 +302,69 @@ pub struct Builder<'a> {
     /// What identities hold of conjunctions by themselves.
     pub own: FxHashMap<NodeId, Vec<Entry>>,
     /// Those who write roles, by their nodes.
-    pub writers: FxHashMap<NodeId, std::rc::Rc<Writer>>,
+    pub writers: FxHashMap<NodeId, Rc<Writer>>,
     /// What each role meets, compiled when it is first needed.
-    pub matches: FxHashMap<u32, std::rc::Rc<RoleMatches>>,
+    pub matches: FxHashMap<u32, Rc<RoleMatches>>,
     /// Which objects that rights need exist, once looked for.
-    pub existing: std::cell::RefCell<Existing>,
+    pub existing: RefCell<Existing>,
+    /// What admission lets through whatever the bindings.
+    pub passed: RefCell<FxHashSet<Question>>,
     pub index: Index,
+    pub reads: Reads,
     /// Nodes that were made and are not expanded yet.
     new: Vec<NodeId>,
 }
 
-impl<'a> Builder<'a> {
-    fn new(cluster: u16, facts: &'a ClusterFacts, symbols: &'a Symbols, state: &'a ClusterState) -> Self {
+impl Kept {
+    fn new(facts: &ClusterFacts, symbols: &Symbols, state: &ClusterState) -> Self {
         let concerned = |template: &Template| template.samples.iter().any(|s| state.admission.concerns(s));
+        Self {
+            asked: state.templates.iter().map(concerned).collect(),
+            halves: Halves::new(&state.templates),
+            needs: Needs::new(&state.templates),
+            index: Index::new(facts, symbols, state),
+            ..Self::default()
+        }
+    }
+}
+
+impl<'a> Builder<'a> {
+    fn new(
+        cluster: u16,
+        facts: &'a ClusterFacts,
+        symbols: &'a Symbols,
+        state: &'a ClusterState,
+        kept: Kept,
+    ) -> Self {
+        let Kept { asked, halves, needs, own, writers, matches, existing, passed, index, reads } = kept;
+        let (made, new) = (Made::default(), Vec::new());
         Self {
             cluster,
             facts,
             symbols,
             state,
-            made: Made::default(),
-            asked: state.templates.iter().map(concerned).collect(),
-            halves: Halves::new(&state.templates),
-            needs: Needs::new(&state.templates),
-            own: FxHashMap::default(),
-            writers: FxHashMap::default(),
-            matches: FxHashMap::default(),
-            existing: std::cell::RefCell::default(),
-            index: Index::new(facts, symbols, state),
-            new: Vec::new(),
+            made,
+            asked,
+            halves,
+            needs,
+            own,
+            writers,
+            matches,
+            existing,
+            passed,
+            index,
+            reads,
+            new,
         }
     }
 
+    fn keep(self) -> Kept {
+        let Self { asked, halves, needs, own, writers, matches, existing, passed, index, reads, .. } = self;
+        Kept { asked, halves, needs, own, writers, matches, existing, passed, index, reads }
+    }
+
     /// Makes a node for each account, each subject of a binding, and whoever is always there.
-    fn identities(&mut self) {
+    pub fn identities(&mut self) {
         for account in &self.facts.service_accounts {
             self.identity(SubjectKind::ServiceAccount, account.namespace, account.name);
         }
@@ -298,13 +416,25 @@ impl<'a> Builder<'a> {
     /// Expands each new node once, until nothing is new.
     pub fn expand_new(&mut self) {
         while let Some(id) = self.new.pop() {
-            if let Some((_, node)) = self.made.nodes.get_index(id as usize).copied() {
-                self.expand(id, node);
-                let holds = self.holds_of(id, node);
-                if let Some(slot) = self.made.holds.get_mut(id as usize) {
-                    *slot = holds;
-                }
-            }
+            self.expand_one(id);
+        }
+    }
+
+    /// Expands a node that has no edges yet.
+    pub fn expand_one(&mut self, id: NodeId) {
+        if let Some((_, node)) = self.made.nodes.get_index(id as usize).copied() {
+            let before = self.reads.set(Some(Reader::Node(id)));
+            self.expand(id, node);
+            self.note_holds(id, node);
+            self.reads.set(before);
+        }
+    }
+
+    /// Notes what a node holds of conjunctions, in short.
+    pub fn note_holds(&mut self, id: NodeId, node: Node) {
+        let holds = self.holds_of(id, node);
+        if let Some(slot) = self.made.holds.get_mut(id as usize) {
+            *slot = holds;
         }
     }
 
@@ -321,6 +451,12 @@ impl<'a> Builder<'a> {
             self.made.edges.push(Vec::new());
             self.made.holds.push(Holds::default());
             self.made.seen.push(0);
+            if let Some(incoming) = &mut self.made.incoming {
+                incoming.push(Vec::new());
+            }
+            self.new.push(id);
+        } else if !self.made.dead.is_empty() && self.made.dead.remove(&id) {
+            self.made.revived.push(id);
             self.new.push(id);
         }
         id
@@ -340,12 +476,17 @@ impl<'a> Builder<'a> {
             && let Some(edges) = self.made.edges.get_mut(from as usize)
         {
             edges.push(Edge { to, via, certainty });
+            let incoming = self.made.incoming.as_mut().and_then(|incoming| incoming.get_mut(to as usize));
+            if let Some(incoming) = incoming {
+                incoming.push(from);
+            }
         }
     }
 
     /// Notes that something is not followed.
     pub fn limit(&mut self, what: &'static str) {
-        self.made.limits.insert((self.cluster, what));
+        let node = self.reads.now().unwrap_or_default();
+        self.made.limits.insert((node, self.cluster, what));
     }
 
     /// Whether the cluster is too large to look at each pair of who acts and who holds.

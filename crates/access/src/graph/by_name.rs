@@ -65,15 +65,15 @@ impl Builder<'_> {
             let Some(name) = part.entry.name else { continue };
             match part.entry.scope {
                 Scope::Cluster if !in_cluster => {
-                    let all = self.index.namespaces.iter();
+                    let all = self.namespaces().iter();
                     free.extend(all.map(|namespace| (Scope::Namespace(*namespace), name)));
                 }
                 scope => free.push((scope, name)),
             }
         }
         let taken = |scope: Scope, name: Symbol| {
-            let of_name = self.index.bindings_by_name.get(&name).into_iter().flatten();
-            let mut bindings = of_name.filter_map(|index| self.facts.bindings.get(*index as usize));
+            let of_name = self.bindings_named(name).iter();
+            let mut bindings = of_name.filter_map(|index| self.binding(*index));
             bindings.any(|binding| binding_scope(binding) == scope)
         };
         free.retain(|(scope, name)| !taken(*scope, *name));

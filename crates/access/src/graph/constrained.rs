@@ -49,9 +49,13 @@ impl Builder<'_> {
                 continue;
             }
             for as_whom in self.candidates_of(&whom, mode) {
-                let node = self.node(Node::ActingFor { holder: id, identity: as_whom });
+                let acting = Node::ActingFor { holder: id, identity: as_whom };
+                let node = self.node(acting);
+                self.made.forget(node, |_| true);
+                self.own.remove(&node);
                 self.edge(id, node, Via::Plain("impersonate-constrained"));
                 self.act_for(node, as_whom, &on);
+                self.note_holds(node, acting);
             }
         }
     }
@@ -105,8 +109,7 @@ impl Builder<'_> {
     /// The identities that hold anything and that one may act as in a mode.
     fn candidates_of(&self, whom: &[Whom], mode: &str) -> Vec<Identity> {
         let cluster_wide = |kind, name| Identity { kind, namespace: Symbol::EMPTY, name };
-        let named = self.facts.bindings.iter().flat_map(|binding| &binding.subjects);
-        let named: Vec<Identity> = named.filter_map(crate::rbac::identity_of).collect();
+        let named: Vec<Identity> = self.subjects().filter_map(crate::rbac::identity_of).collect();
         let manager = cluster_wide(SubjectKind::User, self.state.names.controller_manager);
         let users = whom.iter().any(|(_, resource, ..)| *resource == "users");
         let mut all = Vec::new();
@@ -141,11 +144,10 @@ impl Builder<'_> {
         let mut rules = Vec::new();
         let mut next = Some(identity);
         while let Some(identity) = next {
-            for &index in self.state.rbac.bindings_of(&identity) {
+            for &index in self.bindings_naming(&identity) {
                 let Some(binding) = self.facts.bindings.get(index) else { continue };
-                let Some(role) = self.state.rbac.roles.index_of(binding) else { continue };
-                let Some(resolved) = self.state.rbac.roles.all().get(role) else { continue };
-                let role = u32::try_from(role).unwrap_or(u32::MAX);
+                let Some(role) = self.role_of(binding) else { continue };
+                let Some(resolved) = self.role(role) else { continue };
                 let indexed = (0u16..).zip(&resolved.rules);
                 rules
                     .extend(indexed.map(|(index, rule)| (rule.clone(), role, index, binding_scope(binding))));
@@ -159,7 +161,8 @@ impl Builder<'_> {
     fn act_for(&mut self, node: NodeId, identity: Identity, on: &[(RuleFact, Scope)]) {
         let state = self.state;
         for (rule, role, index, scope) in self.rules_of(identity) {
-            for (template, said) in (0u32..).zip(&state.templates).filter(|(_, said)| !said.credentials) {
+            for (template, said) in (0u32..).zip(state.templates.iter()).filter(|(_, said)| !said.credentials)
+            {
                 for (need, wanted) in (0u8..).zip(&said.when) {
                     for (at, name, exists) in self.both(&rule, scope, on, said, (need, wanted)) {
                         let found = Match { template, need, rule: index, name, exists };

@@ -86,9 +86,7 @@ impl Builder<'_> {
     pub fn group_of(&self, identity: &Identity) -> Option<Identity> {
         let names = self.state.names;
         let name = match identity.kind {
-            SubjectKind::ServiceAccount => {
-                self.index.groups.get(&identity.namespace).copied().unwrap_or(names.accounts)
-            }
+            SubjectKind::ServiceAccount => self.accounts_group(identity.namespace).unwrap_or(names.accounts),
             SubjectKind::User => names.authenticated,
             SubjectKind::Group if [names.authenticated, names.unauthenticated].contains(&identity.name) => {
                 return None;
@@ -120,7 +118,9 @@ impl Builder<'_> {
             Scope::Namespace(namespace) => {
                 // Made, so that whoever holds the power in the cluster leads here.
                 let wide = self.fact(power.at(Scope::Cluster));
-                self.edge(wide, id, Via::Narrow);
+                if !self.made.incoming_of(id).contains(&wide) {
+                    self.edge(wide, id, Via::Narrow);
+                }
                 Some(namespace)
             }
         };
@@ -136,7 +136,7 @@ impl Builder<'_> {
                 }
             }
             Power::Accounts => {
-                let existing = self.index.accounts.get(&namespace).cloned().unwrap_or_default();
+                let existing = self.accounts_existing(namespace).to_vec();
                 for name in existing {
                     let to = self.identity(SubjectKind::ServiceAccount, namespace, name);
                     self.edge(id, to, Via::Narrow);
@@ -154,9 +154,9 @@ impl Builder<'_> {
     fn narrow_power(&mut self, id: NodeId, power: Power) {
         let namespaces: Vec<Symbol> = match power {
             Power::Secrets => self.index.leading.keys().copied().collect(),
-            Power::Accounts => self.index.accounts.keys().copied().collect(),
+            Power::Accounts => self.account_namespaces(false),
             Power::Inside => self.index.pods.keys().copied().collect(),
-            Power::Pods | Power::Everything => self.index.namespaces.clone(),
+            Power::Pods | Power::Everything => self.namespaces().to_vec(),
         };
         for namespace in namespaces {
             let to = self.fact(power.at(Scope::Namespace(namespace)));
@@ -230,7 +230,7 @@ impl Builder<'_> {
     /// Every user that a binding names; by a certificate, which may name a group as well, every group but
     /// `system:masters`.
     fn expand_any_user(&mut self, id: NodeId, acting: bool) {
-        let subjects = self.facts.bindings.iter().flat_map(|binding| &binding.subjects);
+        let subjects = self.subjects();
         let masters = self.state.names.masters;
         let named: FxHashSet<Identity> = subjects
             .filter(|subject| match subject.kind {
@@ -247,7 +247,7 @@ impl Builder<'_> {
         // A cluster without this one's binding was loaded in part: its controller manager reads all Secrets.
         let manager = self.state.names.controller_manager;
         let identity = Identity { kind: SubjectKind::User, namespace: Symbol::EMPTY, name: manager };
-        if self.state.rbac.bindings_of(&identity).is_empty() {
+        if self.bindings_naming(&identity).is_empty() {
             let to = self.fact(Fact::Secrets(Scope::Cluster));
             self.edge_of(id, to, Via::Plain("impersonate-user"), Certainty::Assumed);
         }
@@ -269,7 +269,7 @@ impl Builder<'_> {
         let to = self.node(Node::Impersonates);
         self.edge(id, to, Via::Plain("all-rights"));
         let state = self.state;
-        for (template, said) in (0u32..).zip(&state.templates) {
+        for (template, said) in (0u32..).zip(state.templates.iter()) {
             // What needs more is a conjunction, and what is a power follows from those above.
             let [Need::Right { place: Place::Here, .. }] = said.when.as_slice() else { continue };
             if matches!(said.gives, Gift::Power(_) | Gift::Nothing) {
@@ -304,7 +304,7 @@ impl Builder<'_> {
             Scope::Namespace(_) => return Vec::new(),
             Scope::Cluster if !limited => vec![scope],
             Scope::Cluster => {
-                let namespaces = self.index.namespaces.iter().filter(|n| allowed(n));
+                let namespaces = self.namespaces().iter().filter(|n| allowed(n));
                 namespaces.map(|namespace| Scope::Namespace(*namespace)).collect()
             }
         };

@@ -153,7 +153,7 @@ impl Conjunction {
 }
 
 /// The needs of all templates that have several.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Halves {
     /// The template and the need of each half.
     pub all: Vec<(u32, u8)>,
@@ -220,7 +220,7 @@ fn is_of_roles(gives: &Gift) -> bool {
 }
 
 /// A half as a node holds it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     pub half: u16,
     /// Where it is held.
@@ -278,8 +278,7 @@ impl Builder<'_> {
         };
         match node {
             Node::Fact(Fact::Role { namespace, name, scope }) => {
-                let role = self.state.rbac.roles.find((namespace, name));
-                if let Some(role) = role.and_then(|role| u32::try_from(role).ok()) {
+                if let Some(role) = self.find_role((namespace, name)) {
                     self.role_entries(role, scope, (Rights::Shared, None), say);
                 }
             }

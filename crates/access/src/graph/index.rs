@@ -6,7 +6,7 @@ use super::build::ClusterState;
 use crate::{ClusterFacts, Fact, Need, Power, Scope, SubjectKind, Symbol, Symbols, rbac::binding_scope};
 
 /// The facts of a cluster by what they are asked for.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Index {
     /// Every namespace that anything is in.
     pub namespaces: Vec<Symbol>,
@@ -141,7 +141,7 @@ impl Index {
     }
 
     fn templates(&mut self, state: &ClusterState) {
-        for (id, template) in (0u32..).zip(&state.templates) {
+        for (id, template) in (0u32..).zip(state.templates.iter()) {
             match template.when.as_slice() {
                 [Need::Fact(fact)] => self.by_fact.entry(*fact).or_default().push(id),
                 [Need::Power(power)] => self.by_power.entry(*power).or_default().push(id),

@@ -17,13 +17,9 @@ impl Builder<'_> {
         let ([changes, binds], [change, bind]) = (said.when.as_slice(), usable) else { return };
         let cluster_roles = said.gives == Gift::Target(Target::JoinedClusterRole);
         let in_cluster = said.edge == "join-cluster-binding";
-        let facts = self.facts;
         let mut done: Vec<(Scope, RoleKey)> = Vec::new();
         for index in self.bindings_under(change, in_cluster) {
-            let Some(binding) = usize::try_from(index).ok().and_then(|index| facts.bindings.get(index))
-            else {
-                continue;
-            };
+            let Some(binding) = self.binding(index) else { continue };
             if binding.cluster_role != cluster_roles || binding.namespace.is_none() != in_cluster {
                 continue;
             }
@@ -56,12 +52,7 @@ impl Builder<'_> {
     fn bindings_under(&self, change: &[Part], in_cluster: bool) -> Vec<u32> {
         let mut found: Vec<u32> = Vec::new();
         for part in change {
-            let of = match (part.entry.name, part.entry.scope) {
-                (Some(name), _) => self.index.bindings_by_name.get(&name).into_iter().collect(),
-                (None, Scope::Cluster) if !in_cluster => self.index.bindings_in.values().collect(),
-                (None, scope) => self.index.bindings_in.get(&scope).into_iter().collect::<Vec<_>>(),
-            };
-            found.extend(of.into_iter().flatten());
+            found.extend(self.bindings_about(part.entry.name, part.entry.scope, in_cluster));
         }
         found.sort_unstable();
         found.dedup();

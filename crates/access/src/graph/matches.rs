@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{NodeId, Via, build::Builder};
+use super::{NodeId, Via, build::Builder, reads::Read};
 use crate::{
     BindingFact, Certainty, Fact, Gift, Named, Need, ObjectFact, Place, RuleFact, Scope, Symbol, Symbols,
     Target, Template, rbac::ResolvedRole,
@@ -56,7 +56,7 @@ pub struct RoleMatches {
 pub type Existing = Option<(Symbol, Symbol, Option<Symbol>)>;
 
 /// The needs of templates that are rights, by API group.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Needs(FxHashMap<Symbol, Vec<(u32, u8)>>);
 
 impl Needs {
@@ -116,8 +116,7 @@ pub fn is_everything(rule: &RuleFact) -> bool {
 impl Builder<'_> {
     /// The edges from a role that is held in a scope.
     pub fn expand_role(&mut self, id: NodeId, namespace: Option<Symbol>, name: Symbol, scope: Scope) {
-        let Some(role) = self.state.rbac.roles.find((namespace, name)) else { return };
-        let role = u32::try_from(role).unwrap_or(u32::MAX);
+        let Some(role) = self.find_role((namespace, name)) else { return };
         self.role_edges(id, role, scope, Rights::Shared);
     }
 
@@ -129,10 +128,6 @@ impl Builder<'_> {
         let to = self.fact(Fact::Role { namespace, name, scope });
         self.edge(id, to, Via::Narrow);
         self.role_edges(id, role, scope, rights);
-    }
-
-    pub fn role(&self, role: u32) -> Option<&ResolvedRole> {
-        usize::try_from(role).ok().and_then(|role| self.state.rbac.roles.all().get(role))
     }
 
     /// The edges of those rights of a role that are all a template needs.
@@ -210,6 +205,7 @@ impl Builder<'_> {
         let certainty = match found.exists {
             None => Certainty::Proven,
             Some(of) => {
+                self.reads.note(Read::Existing(of, scope));
                 let known = self.existing.borrow().get(&(of, scope)).copied();
                 known.unwrap_or_else(|| {
                     let found = self.exists(of, scope);
@@ -222,7 +218,8 @@ impl Builder<'_> {
     }
 
     /// Whether an object exists: proven, assumed where its kind was not listed, none if it does not.
-    fn exists(
+    /// What it finds is read by whoever asks for it, as [`Read::Existing`].
+    pub fn exists(
         &self,
         (group, resource, name): (Symbol, Symbol, Option<Symbol>),
         scope: Scope,
@@ -304,6 +301,9 @@ impl Builder<'_> {
 
     /// What the rules of a role meet, compiled once.
     pub fn matches(&mut self, role: u32) -> Rc<RoleMatches> {
+        if let Some(resolved) = self.state.rbac.roles.all().get(role as usize) {
+            self.reads.note(Read::Role(resolved.key));
+        }
         if let Some(found) = self.matches.get(&role) {
             return Rc::clone(found);
         }

@@ -13,6 +13,7 @@ use super::{
     by_name::is_by_name,
     halves::{Conjunction, Entry, Hold},
     reached::Reached,
+    reads::Reader,
 };
 use crate::{Certainty, Fact, Gift, Named, Need, Place, Scope, Symbol, Target, Template, rbac::RoleKey};
 
@@ -81,6 +82,13 @@ impl Builder<'_> {
         let Some(&at) = members.iter().find(is_identity).or(members.first()) else {
             return Default::default();
         };
+        let before = self.reads.set(Some(Reader::Meeting(at)));
+        let met = self.meet_at(at, least, most);
+        self.reads.set(before);
+        met
+    }
+
+    fn meet_at(&mut self, at: NodeId, least: Certainty, most: usize) -> Met {
         self.set_out();
         let reached = Reached { left: most, ..Reached::default() };
         let mut meeting = Meeting { at, least, reached, given: Vec::new() };
@@ -96,7 +104,7 @@ impl Builder<'_> {
             known = meeting.given.len();
             let mut parts = self.parts(&meeting.reached, least);
             let state = self.state;
-            for (template, said) in (0u32..).zip(&state.templates) {
+            for (template, said) in (0u32..).zip(state.templates.iter()) {
                 if meeting.reached.left == 0 {
                     break;
                 }
@@ -281,8 +289,8 @@ impl Builder<'_> {
     /// Whether a right comes from a role.
     fn is_from(&self, via: Via, role: RoleKey) -> bool {
         let Via::Admitted { binding, .. } = via else { return false };
-        let binding = usize::try_from(binding).ok().and_then(|binding| self.facts.bindings.get(binding));
-        binding.is_some_and(|b| (if b.cluster_role { None } else { b.namespace }, b.role) == role)
+        self.binding(binding)
+            .is_some_and(|b| (if b.cluster_role { None } else { b.namespace }, b.role) == role)
     }
 
     /// What a template gives whose needs are all met: gifts, or roles that must be held and what widening them gives.
@@ -306,8 +314,7 @@ impl Builder<'_> {
 
     /// Roles that are held, as inputs, and what writing any rule into them gives: everything where they are bound.
     pub fn held_roles(&mut self, target: Target, (scope, name): Spot, reached: &Reached) -> Gifts {
-        let roles = &self.state.rbac.roles;
-        let exists = |namespace: Option<Symbol>, role: Symbol| roles.find((namespace, role)).is_some();
+        let exists = |namespace: Option<Symbol>, role: Symbol| self.find_role((namespace, role)).is_some();
         // A ClusterRole that is changed can be labelled so that others aggregate it.
         let changed = match name {
             Some(name) => exists(None, name),
@@ -319,7 +326,6 @@ impl Builder<'_> {
             (Some(namespace), Scope::Namespace(wanted)) => namespace == wanted,
         };
         let named = |role: Symbol| name.is_none_or(|name| name == role);
-        let aggregating = &self.index.aggregating;
         let fits = |(namespace, role, ..): &&(Option<Symbol>, Symbol, Scope, NodeId)| {
             let (namespace, role) = (*namespace, *role);
             match target {
@@ -330,12 +336,12 @@ impl Builder<'_> {
                 Target::NewRole => here(namespace) && named(role) && !exists(namespace, role),
                 Target::HeldClusterRole => {
                     let same = named(role) && exists(None, role);
-                    namespace.is_none() && changed && (same || aggregating.contains(&role))
+                    namespace.is_none() && changed && (same || self.is_aggregating(role))
                 }
                 _ => {
                     let free = name.is_none_or(|name| !exists(None, name));
                     let same = named(role) && !exists(None, role);
-                    namespace.is_none() && free && (same || aggregating.contains(&role))
+                    namespace.is_none() && free && (same || self.is_aggregating(role))
                 }
             }
         };

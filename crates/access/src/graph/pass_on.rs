@@ -21,7 +21,7 @@ const WRITTEN_MAX: usize = 64;
 type Held = (u32, Scope);
 
 /// Somebody who writes roles without escalate, and holds rules that are worth writing.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub struct Writer {
     /// Which roles: by the template that widens them, where, and of which name.
     writes: Vec<(u32, Target, Scope, Option<Symbol>)>,
@@ -32,7 +32,7 @@ impl Builder<'_> {
     /// The roles that an identity holds, itself and by its groups, and may give to another of its holder's.
     pub fn pass_on(&mut self, id: NodeId, identity: Identity) {
         // What comes from groups alone is passed on by the groups.
-        if self.state.rbac.bindings_of(&identity).is_empty() {
+        if self.bindings_naming(&identity).is_empty() {
             return;
         }
         let held = self.roles_of(identity);
@@ -177,10 +177,9 @@ impl Builder<'_> {
         let mut held = Vec::new();
         let mut next = Some(identity);
         while let Some(identity) = next {
-            for &index in self.state.rbac.bindings_of(&identity) {
+            for &index in self.bindings_naming(&identity) {
                 let Some(binding) = self.facts.bindings.get(index) else { continue };
-                let role = self.state.rbac.roles.index_of(binding).and_then(|role| u32::try_from(role).ok());
-                held.extend(role.map(|role| (role, binding_scope(binding))));
+                held.extend(self.role_of(binding).map(|role| (role, binding_scope(binding))));
             }
             next = self.group_of(&identity);
         }
@@ -211,27 +210,19 @@ impl Builder<'_> {
             (Scope::Namespace(_), _) => vec![(role, held)],
             (Scope::Cluster, Scope::Namespace(_)) => vec![(role, written)],
             (Scope::Cluster, Scope::Cluster) => {
-                self.index.namespaces.iter().map(|namespace| (role, Scope::Namespace(*namespace))).collect()
+                self.namespaces().iter().map(|namespace| (role, Scope::Namespace(*namespace))).collect()
             }
         }
     }
 
     /// Bindings to these roles that somebody who changes bindings in a scope, of that name, can give to others.
     fn joined(&self, held: &[Held], scope: Scope, name: Option<Symbol>, in_cluster: bool) -> Vec<Held> {
-        let of = match (name, scope) {
-            (Some(name), _) => self.index.bindings_by_name.get(&name).into_iter().collect(),
-            (None, Scope::Cluster) if !in_cluster => self.index.bindings_in.values().collect(),
-            (None, scope) => self.index.bindings_in.get(&scope).into_iter().collect::<Vec<_>>(),
-        };
-        let of = of.into_iter().flatten().filter_map(|index| self.facts.bindings.get(*index as usize));
-        let changed = of.filter(|binding| {
+        let of = self.roles_of_bindings(self.bindings_about(name, scope, in_cluster));
+        let changed = of.filter(|(binding, _)| {
             let of = binding_scope(binding);
             (of == Scope::Cluster) == in_cluster && (scope == Scope::Cluster || scope == of)
         });
-        let roles = changed.filter_map(|binding| {
-            let role = u32::try_from(self.state.rbac.roles.index_of(binding)?).ok()?;
-            Some((role, binding_scope(binding)))
-        });
+        let roles = changed.map(|(binding, role)| (role, binding_scope(binding)));
         roles
             .filter(|(role, scope)| {
                 held.iter().any(|(of, at)| of == role && (at == scope || *at == Scope::Cluster))

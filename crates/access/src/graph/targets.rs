@@ -69,13 +69,12 @@ impl Builder<'_> {
                 Scope::Cluster => return Vec::new(),
             },
             Target::AbsentAccount => return self.absent_accounts(scope, Some(name)),
-            Target::AbsentClusterRole => match self.state.rbac.roles.find((None, name)) {
+            Target::AbsentClusterRole => match self.find_role((None, name)) {
                 None => vec![Fact::Everything(scope)],
                 Some(_) => Vec::new(),
             },
             Target::AbsentRole => {
-                let absent =
-                    |namespace: &Symbol| self.state.rbac.roles.find((Some(*namespace), name)).is_none();
+                let absent = |namespace: &Symbol| self.find_role((Some(*namespace), name)).is_none();
                 let places = self.places(scope).into_iter().filter(absent);
                 places.map(|namespace| Fact::Everything(Scope::Namespace(namespace))).collect()
             }
@@ -113,7 +112,7 @@ impl Builder<'_> {
     fn places(&self, scope: Scope) -> Vec<Symbol> {
         match scope {
             Scope::Namespace(namespace) => vec![namespace],
-            Scope::Cluster => self.index.namespaces.clone(),
+            Scope::Cluster => self.namespaces().to_vec(),
         }
     }
 
@@ -142,7 +141,7 @@ impl Builder<'_> {
     /// The accounts of a name that there are; where that is not known, one of that name may be there.
     fn account_named(&mut self, scope: Scope, name: Symbol) -> Gifts {
         let listed = self.facts.has_listed("serviceaccounts");
-        let existing = self.index.accounts_by_name.get(&name).cloned().unwrap_or_default();
+        let existing = self.accounts_named(name).to_vec();
         let places: Vec<(Symbol, Certainty)> = match scope {
             Scope::Cluster => existing.into_iter().map(|namespace| (namespace, Certainty::Proven)).collect(),
             Scope::Namespace(namespace) if existing.contains(&namespace) => {
@@ -159,20 +158,26 @@ impl Builder<'_> {
 
     /// Accounts that exist, or that bindings name, in a scope, of that name.
     pub fn accounts_of(&self, scope: Scope, name: Option<Symbol>) -> Vec<Identity> {
-        let lists = [&self.index.accounts, &self.index.absent].into_iter();
-        let here: Vec<(Symbol, &Vec<Symbol>)> = match scope {
-            Scope::Cluster => lists.flatten().map(|(namespace, names)| (*namespace, names)).collect(),
-            Scope::Namespace(wanted) => lists.filter_map(|list| Some((wanted, list.get(&wanted)?))).collect(),
-        };
-        let named =
-            here.into_iter().flat_map(|(namespace, names)| names.iter().map(move |name| (namespace, *name)));
+        let all = [false, true].into_iter().flat_map(|absent| self.accounts_in_scope(scope, absent));
         let mut accounts: Vec<(Symbol, Symbol)> =
-            named.filter(|(_, account)| name.is_none_or(|name| name == *account)).collect();
+            all.filter(|(_, account)| name.is_none_or(|name| name == *account)).collect();
         accounts.sort_unstable();
         accounts
             .into_iter()
             .map(|(namespace, name)| Identity { kind: SubjectKind::ServiceAccount, namespace, name })
             .collect()
+    }
+
+    /// Namespaces and names of the ServiceAccounts of a scope: of those that exist, or of those that only bindings name.
+    fn accounts_in_scope(&self, scope: Scope, absent: bool) -> Vec<(Symbol, Symbol)> {
+        let of = |namespace: Symbol| {
+            if absent { self.accounts_absent(namespace) } else { self.accounts_existing(namespace) }
+        };
+        let places = match scope {
+            Scope::Cluster => self.account_namespaces(absent),
+            Scope::Namespace(wanted) => vec![wanted],
+        };
+        places.into_iter().flat_map(|place| of(place).iter().map(move |name| (place, *name))).collect()
     }
 
     fn acting(&mut self, identities: Vec<Identity>) -> Gifts {
@@ -183,23 +188,17 @@ impl Builder<'_> {
     }
 
     pub fn gained(&mut self, key: RoleKey, scope: Scope) -> Gifts {
-        let role = self.state.rbac.roles.find(key).and_then(|role| u32::try_from(role).ok());
+        let role = self.find_role(key);
         role.map(|role| (self.node(Node::Gained { role, scope }), Certainty::Proven)).into_iter().collect()
     }
 
     fn roles_in(&mut self, scope: Scope) -> Gifts {
-        let lists: Vec<(Symbol, &Vec<Symbol>)> = match scope {
-            Scope::Cluster => {
-                self.index.roles_in.iter().map(|(namespace, names)| (*namespace, names)).collect()
-            }
+        let keys: Vec<RoleKey> = match scope {
+            Scope::Cluster => self.roles_of_namespaces(),
             Scope::Namespace(wanted) => {
-                self.index.roles_in.get(&wanted).map(|names| (wanted, names)).into_iter().collect()
+                self.roles_of_namespace(wanted).iter().map(|name| (Some(wanted), *name)).collect()
             }
         };
-        let keys: Vec<RoleKey> = lists
-            .into_iter()
-            .flat_map(|(namespace, names)| names.iter().map(move |name| (Some(namespace), *name)))
-            .collect();
         keys.into_iter()
             .flat_map(|key| self.gained(key, key.0.map_or(Scope::Cluster, Scope::Namespace)))
             .collect()
@@ -208,19 +207,8 @@ impl Builder<'_> {
     fn absent_accounts(&mut self, scope: Scope, name: Option<Symbol>) -> Gifts {
         let certainty =
             if self.facts.has_listed("serviceaccounts") { Certainty::Proven } else { Certainty::Assumed };
-        let lists: Vec<(Symbol, &Vec<Symbol>)> = match scope {
-            Scope::Cluster => {
-                self.index.absent.iter().map(|(namespace, names)| (*namespace, names)).collect()
-            }
-            Scope::Namespace(wanted) => {
-                self.index.absent.get(&wanted).map(|names| (wanted, names)).into_iter().collect()
-            }
-        };
-        let mut absent: Vec<(Symbol, Symbol)> = lists
-            .into_iter()
-            .flat_map(|(namespace, names)| names.iter().map(move |name| (namespace, *name)))
-            .filter(|(_, account)| name.is_none_or(|name| name == *account))
-            .collect();
+        let mut absent = self.accounts_in_scope(scope, true);
+        absent.retain(|(_, account)| name.is_none_or(|name| name == *account));
         absent.sort_unstable();
         absent
             .into_iter()

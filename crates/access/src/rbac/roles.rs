@@ -22,7 +22,7 @@ pub struct ResolvedRole {
 }
 
 /// All roles of a cluster.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Roles {
     roles: Vec<ResolvedRole>,
     index: FxHashMap<RoleKey, usize>,
@@ -51,6 +51,46 @@ impl Roles {
         }
         roles.aggregate(cluster, symbols);
         roles
+    }
+
+    /// Resolves all again, each role in its old place. Gives those that are new, others or gone, with their places; one
+    /// that is gone keeps its place without rules.
+    pub(crate) fn renew(&mut self, cluster: &ClusterFacts, symbols: &mut Symbols) -> Vec<(RoleKey, usize)> {
+        let fresh = Self::new(cluster, symbols);
+        let mut changed = Vec::new();
+        let gone: Vec<(RoleKey, usize)> = self
+            .index
+            .iter()
+            .filter(|(key, _)| !fresh.index.contains_key(*key))
+            .map(|(key, at)| (*key, *at))
+            .collect();
+        for (key, at) in gone {
+            self.index.remove(&key);
+            if let Some(role) = self.roles.get_mut(at) {
+                role.rules.clear();
+            }
+            changed.push((key, at));
+        }
+        let Self { roles, index } = fresh;
+        for (at, role) in roles.into_iter().enumerate() {
+            // Of two of one name the last counts.
+            if index.get(&role.key) != Some(&at) {
+                continue;
+            }
+            let known = self.index.get(&role.key).copied();
+            match known.and_then(|at| Some((at, self.roles.get_mut(at)?))) {
+                Some((_, known)) if *known == role => {}
+                Some((at, known)) => {
+                    changed.push((role.key, at));
+                    *known = role;
+                }
+                None => {
+                    changed.push((role.key, self.roles.len()));
+                    self.insert(role);
+                }
+            }
+        }
+        changed
     }
 
     fn insert(&mut self, role: ResolvedRole) {

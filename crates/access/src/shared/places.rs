@@ -33,7 +33,7 @@ impl Place {
 }
 
 /// Places of one credential.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Group {
     /// At least two objects, sorted.
     pub(super) places: Vec<Place>,
@@ -44,7 +44,7 @@ pub(super) struct Group {
 }
 
 /// The credentials that lie in more than one object.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Shared {
     pub(super) groups: Vec<Group>,
     /// Groups by a Secret that is in them.

@@ -84,8 +84,18 @@ impl Loaded {
 
     /// The analysis.
     pub fn close(self, clock: &mut Clock) -> Access {
-        let mut access = Access::new(self.snapshot, self.customers);
-        if let Some(ledger) = &self.ledger {
+        let access = Access::new(self.snapshot, self.customers);
+        Self::closed(access, self.ledger.as_ref(), clock)
+    }
+
+    /// The analysis of a state that another has become.
+    pub fn close_after(self, before: &Access, clock: &mut Clock) -> Access {
+        let access = before.then(self.snapshot, self.customers);
+        Self::closed(access, self.ledger.as_ref(), clock)
+    }
+
+    fn closed(mut access: Access, ledger: Option<&Ledger>, clock: &mut Clock) -> Access {
+        if let Some(ledger) = ledger {
             access = access.with_credentials(ledger);
         }
         clock.lap("close");

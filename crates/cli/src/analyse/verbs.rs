@@ -161,15 +161,16 @@ pub async fn what_if(
     let before = Loaded::read(global, &arguments.input, &mut answer.clock).await?;
     answer.notes.extend(before.hints.clone());
     let ledger = before.ledger.clone();
+    let before = before.close(&mut answer.clock);
     let after = if arguments.remove {
-        change.remove(&before.snapshot, ledger)?
+        change.remove(before.snapshot(), ledger)?
     } else {
-        change.add(&before.snapshot, ledger)?
+        change.add(before.snapshot(), ledger)?
     };
     answer.notes.extend(after.absent.iter().map(|name| format!("not there, so not removed: {name}")));
     let objects = after.objects;
     let after = Loaded::of(after.snapshot, after.ledger, &arguments.input.whose)?;
-    let (before, after) = (before.close(&mut answer.clock), after.close(&mut answer.clock));
+    let after = after.close_after(&before, &mut answer.clock);
     let document = before.what_if_with_copies(&after, objects);
     let exit = gate::what_if(&document, fail_on);
     answer.of(&Document::WhatIf(Box::new(document)), exit)
