@@ -50,12 +50,15 @@ pub struct Config {
     pub pin_platforms: Vec<Target>,
     /// What each cluster may take, and whose clients are known by their addresses.
     pub shares: Rules,
-    pub networks: Vec<(Network, Arc<str>)>,
+    pub networks: Networks,
     /// How often all blobs are hashed; None for never.
     pub scrub: Option<Duration>,
     /// How long connections may go on after the cache is asked to stop.
     pub grace: Duration,
 }
+
+/// Which cluster's clients come from where.
+pub type Networks = Vec<(Network, Arc<str>)>;
 
 /// One upstream.
 #[derive(Clone, Debug)]

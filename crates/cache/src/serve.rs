@@ -22,7 +22,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bailey_oci::Upstreams;
-use bailey_oci::network::Network;
 use bailey_oci::visibility::Client;
 use bailey_process::drain::Signal;
 use tokio::net::{TcpListener, TcpStream};
@@ -31,6 +30,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::cache::Cache;
+use crate::config::Networks;
 use tls::Tls;
 use transport::Transport;
 
@@ -45,7 +45,7 @@ pub struct Front {
     pub cache: Arc<Cache>,
     pub upstreams: Upstreams,
     /// Whose clients come from where, if they show no certificate.
-    pub networks: Vec<(Network, Arc<str>)>,
+    pub networks: Networks,
     /// Absent where the listener is plain.
     pub tls: Option<Tls>,
 }

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bailey_oci::network::Network;
 use serde::Deserialize;
 
-use super::{ConfigError, text};
+use super::{ConfigError, Networks, text};
 use crate::fairness::{Limits, Rules};
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -45,7 +44,7 @@ pub struct FileCluster {
 }
 
 impl FileLimits {
-    pub(super) fn config(self) -> Result<(Rules, Vec<(Network, Arc<str>)>), ConfigError> {
+    pub(super) fn config(self) -> Result<(Rules, Networks), ConfigError> {
         let each = self.each.limits("limits.each", Limits::default())?;
         let mut clusters = BTreeMap::new();
         let mut networks = Vec::new();
