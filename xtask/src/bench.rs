@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: what Bailey costs: its rails on a real control plane, its analyser on generated clusters.
+//! `cargo xtask bench`: what Bailey costs: its rails on a real control plane, its analyser on generated
+//! clusters, its image cache beside others.
 //!
 //! What is compared runs interleaved on one control plane, and the ratio counts: the machine may be shared, so
 //! a time alone says little. INVARIANT: nothing here fails because something is slow.
@@ -10,6 +11,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 mod access;
+mod cache;
 mod effect;
 mod machine;
 mod operator;
@@ -34,6 +36,8 @@ enum Benchmark {
     Guardrails(Guardrails),
     /// Measures how fast Bailey says who reaches which Secret, on generated clusters of four sizes.
     Access(access::Arguments),
+    /// Measures the image cache beside nginx and the distribution registry.
+    Cache(cache::Arguments),
     /// Runs a program and prints what it used; the other benchmarks call it.
     #[command(hide = true)]
     Clock(access::ClockArguments),
@@ -69,6 +73,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Benchmark::Guardrails(guardrails) => guardrails.bailey.as_deref(),
         Benchmark::Access(access) if access.generates_only() => return access::generate(access),
         Benchmark::Access(access) => access.bailey(),
+        Benchmark::Cache(cache) => cache.bailey(),
         Benchmark::Clock(clock) => return access::clock(clock),
     };
     if cfg!(debug_assertions) {
@@ -80,6 +85,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.benchmark {
         Benchmark::Guardrails(guardrails) => runtime.block_on(measure(guardrails, &bailey)),
         Benchmark::Access(access) => access::measure(access, &bailey, &runtime),
+        Benchmark::Cache(cache) => runtime.block_on(cache::measure(cache, &bailey)),
         Benchmark::Clock(clock) => access::clock(clock),
     }
 }

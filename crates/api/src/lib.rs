@@ -8,6 +8,7 @@
 mod access_request;
 mod boundary;
 mod conditions;
+mod image_cache;
 mod installation;
 mod names;
 mod tenant;
@@ -15,6 +16,7 @@ mod tenant;
 pub use access_request::*;
 pub use boundary::*;
 pub use conditions::*;
+pub use image_cache::*;
 pub use installation::*;
 pub use names::*;
 pub use tenant::*;
@@ -53,5 +55,5 @@ pub const SCOPED_ROLE: &str = "bailey:scoped";
 
 /// The definitions of all kinds, in the order to apply them.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    vec![Installation::crd(), Tenant::crd(), Boundary::crd(), AccessRequest::crd()]
+    vec![Installation::crd(), Tenant::crd(), Boundary::crd(), AccessRequest::crd(), ImageCache::crd()]
 }

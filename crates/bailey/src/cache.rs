@@ -1,6 +1,8 @@
 //! The role `cache`: from flags and a file to a cache that runs until a signal.
 
 mod hosts_toml;
+mod pins;
+mod plan;
 
 use std::io::Write as _;
 use std::path::Path;
@@ -9,7 +11,9 @@ use std::time::Duration;
 use bailey_cache::config::{self, Config, ConfigError, File, FileTls, FileUpstream};
 use bailey_cache::prefetch::{Image, Prefetch};
 use bailey_cache::store::{Scrubbed, Store};
-use bailey_cli::{CacheAction, CacheArguments, Exit, PrefetchArguments, ShimArguments};
+use bailey_cli::{
+    CacheAction, CacheArguments, CacheManifestsArguments, Exit, PrefetchArguments, ShimArguments,
+};
 use bailey_process::drain::Interrupts;
 use bailey_process::telemetry::{self, LogFormat, report};
 
@@ -22,6 +26,12 @@ pub async fn run(arguments: &CacheArguments) -> Exit {
         None => serve(arguments).await,
         Some(CacheAction::HostsToml(arguments)) => hosts_toml::run(arguments),
         Some(CacheAction::Prefetch(arguments)) => prefetch(arguments).await,
+        Some(CacheAction::Manifests(arguments)) => manifests(arguments),
+        Some(CacheAction::Bootstrap(arguments)) => bailey_cli::cache_bootstrap(arguments),
+        Some(CacheAction::Pin(arguments)) => pins::pin(arguments).await,
+        Some(CacheAction::Pins(arguments)) => pins::list(arguments).await,
+        Some(CacheAction::Unpin(arguments)) => pins::unpin(arguments).await,
+        Some(CacheAction::Plan(arguments)) => plan::run(arguments).await,
         Some(CacheAction::Scrub { store }) => scrub(store),
         Some(CacheAction::Shim(arguments)) => shim(arguments).await,
     }
@@ -99,6 +109,23 @@ async fn prefetch(arguments: &PrefetchArguments) -> Exit {
         }
     }
     exit
+}
+
+fn manifests(arguments: &CacheManifestsArguments) -> Exit {
+    let built = match bailey_cli::cache_manifests(arguments) {
+        Ok(built) => built,
+        Err(error) => return bailey_cli::fail(&error),
+    };
+    // What the cache would refuse at its start is said here already.
+    for text in &built.configs {
+        let path = Path::new("cache.yaml").to_owned();
+        let parsed = File::parse(text).map_err(|message| ConfigError::Syntax { path, message });
+        if let Err(error) = parsed.and_then(File::config) {
+            return fail(&error, Exit::Usage);
+        }
+    }
+    say(built.text.trim_end());
+    Exit::Clean
 }
 
 async fn shim(arguments: &ShimArguments) -> Exit {

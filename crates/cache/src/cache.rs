@@ -11,6 +11,7 @@ mod fills;
 mod flights;
 mod lists;
 mod manifests;
+mod pins;
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -21,13 +22,15 @@ use bailey_oci::freshness::Policy;
 use bailey_oci::status::Cause;
 use bailey_oci::visibility::{Place, Visibility};
 use bailey_oci::{Digest, Reference, Registry, Tag};
-use tokio::sync::Semaphore;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
 pub use blobs::{Passing, Source};
 pub use manifests::{Manifest, Served, Stale};
+pub use pins::{Pinned, pinned};
 
+use crate::fairness::{Shares, Turns};
 use crate::index::{Index, ListRecord};
 use crate::metrics::Metrics;
 use crate::store::Store;
@@ -41,8 +44,6 @@ pub const ANSWER: Duration = Duration::from_millis(4500);
 const REVALIDATE: Duration = Duration::from_secs(2);
 /// How long a blob whose bytes are all here may take to come to the disk when the cache ends.
 const COMMIT: Duration = Duration::from_secs(5);
-/// As many fills of one upstream run at a time; others wait for their turn.
-const FILLS_MAX: usize = 64;
 /// Sizes that manifests announced, for HEAD on blobs that are not here; some 200 bytes each.
 const SIZES_MAX: usize = 20_000;
 
@@ -54,6 +55,7 @@ pub struct Parts {
     pub freshness: Policy,
     pub visibility: Visibility,
     pub metrics: Metrics,
+    pub shares: Shares,
 }
 
 /// A cache; always shared.
@@ -70,12 +72,14 @@ pub struct Cache {
     sizes: Mutex<HashMap<(Place, Digest), u64>>,
     flights: AllFlights,
     tasks: Mutex<Tasks>,
+    pins_changed: Notify,
+    shares: Shares,
 }
 
 #[derive(Debug)]
 struct Remote {
     upstream: Upstream,
-    turns: Semaphore,
+    turns: Turns,
 }
 
 #[derive(Debug, Default)]
@@ -96,9 +100,8 @@ struct Tasks {
 
 impl Cache {
     pub fn new(parts: Parts) -> Arc<Self> {
-        let remote = |upstream: Upstream| {
-            (upstream.name().clone(), Remote { upstream, turns: Semaphore::new(FILLS_MAX) })
-        };
+        let remote =
+            |upstream: Upstream| (upstream.name().clone(), Remote { upstream, turns: Turns::default() });
         Arc::new(Self {
             store: parts.store,
             upstreams: parts.upstreams.into_iter().map(remote).collect(),
@@ -110,11 +113,18 @@ impl Cache {
             sizes: Mutex::default(),
             flights: AllFlights::default(),
             tasks: Mutex::default(),
+            pins_changed: Notify::new(),
+            shares: parts.shares,
         })
     }
 
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// What each cluster may take.
+    pub fn shares(&self) -> &Shares {
+        &self.shares
     }
 
     pub fn upstreams(&self) -> impl Iterator<Item = &Upstream> {
@@ -124,6 +134,10 @@ impl Cache {
     /// How many fills are under way.
     pub fn fills_running(&self) -> usize {
         self.fills().len()
+    }
+
+    fn is_filling(&self, digest: &Digest) -> bool {
+        self.fills().contains_key(digest)
     }
 
     /// Stops all fills and waits for their tasks. What they had is removed, unless it is whole already.

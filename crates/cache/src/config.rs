@@ -3,22 +3,27 @@
 //! A file and flags say the same things; where both say one, the flag counts, and upstreams of both are added up.
 
 mod file;
+mod limits;
 mod text;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bailey_oci::freshness::Policy;
+use bailey_oci::image::TargetError;
+use bailey_oci::network::Network;
 use bailey_oci::registry::{RegistryError, UpstreamsError};
 use bailey_oci::trust::Trust;
 use bailey_oci::visibility::Visibility;
-use bailey_oci::{Digest, Registry, Upstreams};
+use bailey_oci::{Digest, Image, Registry, Target, Upstreams};
 use url::Url;
 
 pub use file::{File, FileTls, FileUpstream};
 pub use text::{bytes, duration};
 
+use crate::fairness::Rules;
 use crate::serve::tls::Files;
 use crate::upstream::credentials::Source;
 
@@ -40,11 +45,20 @@ pub struct Config {
     pub visibility: Visibility,
     /// What is never evicted, besides what is pinned already.
     pub pins: Vec<Digest>,
+    /// Images that are fetched ahead and never evicted, and the machines that they are for.
+    pub pinned_images: Vec<Image>,
+    pub pin_platforms: Vec<Target>,
+    /// What each cluster may take, and whose clients are known by their addresses.
+    pub shares: Rules,
+    pub networks: Networks,
     /// How often all blobs are hashed; None for never.
     pub scrub: Option<Duration>,
     /// How long connections may go on after the cache is asked to stop.
     pub grace: Duration,
 }
+
+/// Which cluster's clients come from where.
+pub type Networks = Vec<(Network, Arc<str>)>;
 
 /// One upstream.
 #[derive(Clone, Debug)]
@@ -82,6 +96,14 @@ pub enum ConfigError {
     #[error("`{field}` is `{text}`; write {wanted}")]
     Value { field: String, text: String, wanted: &'static str },
     #[error(
+        "`pins` names `{text}`; write a digest, or an image as REGISTRY/REPOSITORY:TAG with a registry of `upstreams`"
+    )]
+    Pin { text: String },
+    #[error("`limits.clusters` names `{name}` twice; put all of it in one entry")]
+    ClusterTwice { name: Arc<str> },
+    #[error("`pinPlatforms` cannot be used: {0}")]
+    Platform(#[from] TargetError),
+    #[error(
         "upstream `{name}` names credentials twice; give either `username` with `passwordFile`, or `dockerConfig`"
     )]
     Credentials { name: Registry },
@@ -104,6 +126,10 @@ impl Config {
             freshness: Policy::default(),
             visibility: Visibility::default(),
             pins: Vec::new(),
+            pinned_images: Vec::new(),
+            pin_platforms: vec![Target::usual()],
+            shares: Rules::default(),
+            networks: Vec::new(),
             scrub: None,
             grace: Duration::from_secs(20),
         }

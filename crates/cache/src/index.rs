@@ -8,12 +8,12 @@
 
 mod disk;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use bailey_oci::visibility::Place;
-use bailey_oci::{Digest, Tag};
+use bailey_oci::{Digest, Image, Tag, Target};
 use serde::{Deserialize, Serialize};
 
 use disk::{Change, Disk};
@@ -58,6 +58,23 @@ pub struct ListRecord {
     pub seen: u64,
 }
 
+/// An image that is never evicted, and what is known of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct ImagePin {
+    /// The machines that it has to be there for.
+    pub targets: Vec<Target>,
+    /// Whether the configuration names it; such a pin goes when the configuration does not name it any more.
+    pub configured: bool,
+    /// Its manifests and blobs; none before it was looked at once. The first is the one that its name means.
+    pub digests: Vec<Digest>,
+    /// Of all of them together.
+    pub bytes: u64,
+    /// When all of it was last found to be here, in seconds since 1970; 0 for never.
+    pub checked: u64,
+    /// Why not all of it is here.
+    pub problem: Option<String>,
+}
+
 #[derive(Debug, Default)]
 struct Memory {
     blobs: HashMap<Digest, BlobRecord>,
@@ -66,6 +83,7 @@ struct Memory {
     places: HashSet<Arc<Place>>,
     tags: HashMap<(Arc<Place>, Tag), TagRecord>,
     pins: HashSet<Digest>,
+    image_pins: BTreeMap<Image, ImagePin>,
 }
 
 impl Memory {
@@ -83,7 +101,8 @@ impl Index {
     /// Opens the index in a file; starts an empty one where it is missing or damaged. Blocks.
     pub fn open(path: &Path) -> Self {
         let (disk, loaded) = Disk::open(path);
-        let mut memory = Memory { blobs: loaded.blobs, pins: loaded.pins, ..Memory::default() };
+        let (blobs, pins, image_pins) = (loaded.blobs, loaded.pins, loaded.image_pins);
+        let mut memory = Memory { blobs, pins, image_pins, ..Memory::default() };
         for (digest, place) in loaded.links {
             let place = memory.place(&place);
             memory.links.entry(digest).or_default().insert(place);
@@ -236,6 +255,40 @@ impl Index {
             self.0.disk.send(Change::Pin(*digest, false));
         }
         was
+    }
+
+    /// Everything that must not be evicted: blobs that were pinned, and those of images that were.
+    pub fn pinned(&self) -> HashSet<Digest> {
+        self.read(|memory| {
+            let of_images = memory.image_pins.values().flat_map(|pin| &pin.digests);
+            memory.pins.iter().chain(of_images).copied().collect()
+        })
+    }
+
+    /// The images that were asked to be kept.
+    pub fn image_pins(&self) -> BTreeMap<Image, ImagePin> {
+        self.read(|memory| memory.image_pins.clone())
+    }
+
+    /// Changes the pin of an image, or makes one; None from `change` takes it away, and so does it stay away.
+    pub fn change_image_pin(
+        &self,
+        image: &Image,
+        change: impl FnOnce(Option<ImagePin>) -> Option<ImagePin>,
+    ) -> Option<ImagePin> {
+        let (changed, pin) = self.write(|memory| {
+            let before = memory.image_pins.get(image).cloned();
+            let after = change(before.clone());
+            match after.clone() {
+                Some(pin) => memory.image_pins.insert(image.clone(), pin),
+                None => memory.image_pins.remove(image),
+            };
+            (before != after, after)
+        });
+        if changed {
+            self.0.disk.send(Change::ImagePin(image.clone(), pin.clone()));
+        }
+        pin
     }
 
     /// Waits until everything that was recorded before is on disk. Blocks.

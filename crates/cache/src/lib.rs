@@ -7,9 +7,12 @@
 pub mod cache;
 mod clock;
 pub mod config;
+pub mod control;
+pub mod fairness;
 pub mod index;
 pub mod metrics;
 mod page;
+pub mod plan;
 pub mod prefetch;
 mod run;
 pub mod serve;

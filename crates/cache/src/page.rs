@@ -37,7 +37,9 @@ pub fn render(cache: &Cache) -> String {
     for upstream in cache.upstreams() {
         line(row(cache, upstream));
     }
-    line("</tbody></table>\n<p><a href=\"/metrics\">Metrics</a></p>\n</main></body></html>\n".to_owned());
+    line("</tbody></table>\n".to_owned());
+    line(pins(cache));
+    line("<p><a href=\"/metrics\">Metrics</a></p>\n</main></body></html>\n".to_owned());
     page
 }
 
@@ -62,6 +64,38 @@ fn row(cache: &Cache, upstream: &Upstream) -> String {
     );
     debug_assert!(written.is_ok(), "a string takes all");
     row
+}
+
+/// The pinned images, if there are any.
+fn pins(cache: &Cache) -> String {
+    let pins = cache.pinned();
+    if pins.is_empty() {
+        return String::new();
+    }
+    let ready = pins.iter().filter(|pin| pin.ready).count();
+    let mut text = format!(
+        "<h2>Pinned images</h2>\n<p>{ready} of {} are here.</p>\n<table><thead><tr><th scope=\"col\">Image</th>\
+         <th scope=\"col\">Size</th><th scope=\"col\">State</th></tr></thead><tbody>\n",
+        pins.len()
+    );
+    for pin in pins {
+        let state = match (pin.ready, &pin.problem) {
+            (true, None) => "here".to_owned(),
+            (true, Some(problem)) => format!("here; not looked up again: {}", escaped(problem)),
+            (false, None) => "being fetched".to_owned(),
+            (false, Some(problem)) => format!("not here: {}", escaped(problem)),
+        };
+        // The names of images hold nothing that HTML would read.
+        let (image, bytes) = (&pin.image, size(pin.bytes));
+        text.push_str(&format!("<tr><td>{image}</td><td>{bytes}</td><td>{state}</td></tr>\n"));
+    }
+    text.push_str("</tbody></table>\n");
+    text
+}
+
+/// Upstreams have a say in the words of a problem.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 fn size(bytes: u64) -> String {

@@ -1,13 +1,15 @@
 //! Pulls images through a cache, as a node would, and throws the bytes away: the cache has them then.
 
 use std::path::Path;
-use std::str::FromStr;
 use std::time::Duration;
 
-use bailey_oci::manifest::{BYTES_MAX, Child, Manifest};
+pub use bailey_oci::Image;
+use bailey_oci::image::TargetError;
+use bailey_oci::manifest::{BYTES_MAX, Manifest};
 use bailey_oci::media::{self, Kind, MediaType};
+use bailey_oci::plan::Parts;
 use bailey_oci::trust::Trust;
-use bailey_oci::{Algorithm, Digest, Reference, Registry, Repository};
+use bailey_oci::{Algorithm, Digest, Reference, Target};
 use http::{Method, header};
 use rustls::RootCertStore;
 use std::sync::Arc;
@@ -23,21 +25,11 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// As many indexes may lie in each other.
 const DEPTH_MAX: u8 = 4;
 
-/// An image by its full name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Image {
-    pub registry: Registry,
-    pub repository: Repository,
-    pub reference: Reference,
-}
-
 /// Why images cannot be pulled at all.
 #[derive(Debug, thiserror::Error)]
 pub enum PrefetchError {
-    #[error("`{0}` is no image; write REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST")]
-    Image(String),
-    #[error("`{0}` is no platform; write OS/ARCHITECTURE, as in `linux/amd64`")]
-    Platform(String),
+    #[error(transparent)]
+    Platform(#[from] TargetError),
     #[error(transparent)]
     Address(#[from] ConfigError),
     #[error(transparent)]
@@ -56,52 +48,19 @@ pub struct Pulled {
 pub struct Prefetch {
     cache: url::Url,
     roots: Arc<RootCertStore>,
-    os: String,
-    architecture: String,
-}
-
-impl FromStr for Image {
-    type Err = PrefetchError;
-
-    fn from_str(text: &str) -> Result<Self, PrefetchError> {
-        let wrong = || PrefetchError::Image(text.to_owned());
-        let (registry, rest) = text.split_once('/').ok_or_else(wrong)?;
-        let (name, reference) = match rest.split_once('@') {
-            // A tag before a digest says nothing more.
-            Some((name, digest)) => (name.split(':').next().unwrap_or(name), digest),
-            None => rest.rsplit_once(':').ok_or_else(wrong)?,
-        };
-        let registry: Registry = registry.parse().map_err(|_| wrong())?;
-        let repository: Repository = name.parse().map_err(|_| wrong())?;
-        Ok(Self {
-            repository: registry.complete(repository),
-            registry,
-            reference: reference.parse().map_err(|_| wrong())?,
-        })
-    }
+    target: Target,
 }
 
 impl Prefetch {
     /// Prepares to pull through the cache at `address`. Blocks shortly.
     pub fn new(address: &str, ca_file: Option<&Path>, platform: &str) -> Result<Self, PrefetchError> {
-        let mut parts = platform.split('/');
-        let (Some(os), Some(architecture), None) = (parts.next(), parts.next(), parts.next()) else {
-            return Err(PrefetchError::Platform(platform.to_owned()));
-        };
-        let cache = url("--cache", address)?;
-        Ok(Self { cache, roots: roots(ca_file)?, os: os.to_owned(), architecture: architecture.to_owned() })
+        let target = platform.parse()?;
+        Ok(Self { cache: url("--cache", address)?, roots: roots(ca_file)?, target })
     }
 
     /// Pulls one image: its manifests and its blobs.
     pub async fn pull(&self, image: &Image) -> Result<Pulled, Problem> {
-        let settings = Settings {
-            name: image.registry.clone(),
-            url: self.cache.clone(),
-            prefix: Some(image.registry.to_string()),
-            credentials: Source::Anonymous,
-            trust: Trust::default(),
-        };
-        let cache = Upstream::new(settings, self.roots.clone());
+        let cache = self.upstream(image);
         let mut pulled: Option<Pulled> = None;
         let mut next = vec![(image.reference.clone(), 0)];
         while let Some((reference, depth)) = next.pop() {
@@ -112,19 +71,40 @@ impl Prefetch {
                 sum.bytes += blob_bytes(&cache, image, blob.digest).await?;
             }
             if depth < DEPTH_MAX {
-                let wanted = manifest.manifests().filter(|child| self.is_wanted(child));
+                let wanted = manifest.manifests().filter(|child| self.target.wants(child.platform.as_ref()));
                 next.extend(wanted.map(|child| (child.descriptor.digest.into(), depth + 1)));
             }
         }
         pulled.ok_or_else(|| Problem::nonsense("an image without a manifest"))
     }
 
-    /// Whether a part of an index is of the platform; what names none, such as a nested index, is.
-    fn is_wanted(&self, child: &Child) -> bool {
-        child
-            .platform
-            .as_ref()
-            .is_none_or(|platform| platform.os == self.os && platform.architecture == self.architecture)
+    /// The manifests and blobs of an image and their sizes; asks for manifests only.
+    pub async fn parts(&self, image: &Image) -> Result<Parts, Problem> {
+        let cache = self.upstream(image);
+        let mut parts = Parts::new();
+        let mut next = vec![(image.reference.clone(), 0)];
+        while let Some((reference, depth)) = next.pop() {
+            let (digest, length, manifest) = self.manifest(&cache, image, &reference).await?;
+            parts.insert(digest, length);
+            parts.extend(manifest.blobs().map(|blob| (blob.digest, blob.size)));
+            if depth < DEPTH_MAX {
+                let wanted = manifest.manifests().filter(|child| self.target.wants(child.platform.as_ref()));
+                next.extend(wanted.map(|child| (child.descriptor.digest.into(), depth + 1)));
+            }
+        }
+        Ok(parts)
+    }
+
+    /// The cache, asked for what is in the image's registry.
+    fn upstream(&self, image: &Image) -> Upstream {
+        let settings = Settings {
+            name: image.registry.clone(),
+            url: self.cache.clone(),
+            prefix: Some(image.registry.to_string()),
+            credentials: Source::Anonymous,
+            trust: Trust::default(),
+        };
+        Upstream::new(settings, self.roots.clone())
     }
 
     async fn manifest(
@@ -178,18 +158,6 @@ mod tests {
     use super::*;
     use crate::Config;
     use crate::config::UpstreamConfig;
-
-    #[test]
-    fn images_are_read_by_their_full_names() {
-        let image: Image = "docker.io/debian:13".parse().unwrap();
-        assert_eq!((image.registry.as_str(), image.repository.as_str()), ("docker.io", "library/debian"));
-        let digest = Digest::of(Algorithm::Sha256, b"x");
-        let image: Image = format!("registry.example:5000/acme/app:v1@{digest}").parse().unwrap();
-        assert_eq!((image.registry.as_str(), image.reference), ("registry.example:5000", digest.into()));
-        for wrong in ["debian:13", "docker.io/debian", "docker.io/Debian:13", ""] {
-            assert!(wrong.parse::<Image>().is_err(), "{wrong}");
-        }
-    }
 
     #[tokio::test]
     async fn what_was_prefetched_is_there_when_the_upstream_is_not() {

@@ -16,6 +16,8 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::cache::{Cache, Parts};
 use crate::config::{Config, ConfigError};
+use crate::control;
+use crate::fairness::Shares;
 use crate::metrics::Metrics;
 use crate::page;
 use crate::serve::tls::{Tls, TlsError};
@@ -28,6 +30,8 @@ use crate::upstream::{Settings, Upstream};
 /// How often gauges are set, and how often access times are written: what a crash may forget.
 const GAUGES: Duration = Duration::from_secs(1);
 const ACCESSES_TICKS: u32 = 10;
+/// How often pinned images that are not complete are tried again.
+const PINS: Duration = Duration::from_secs(30);
 /// The pause between two blobs of a scrub, so that it is the last to use the disk.
 const SCRUB_PAUSE: Duration = Duration::from_millis(50);
 
@@ -71,7 +75,8 @@ pub async fn start(config: Config) -> Result<Bound, StartError> {
 pub async fn start_with(config: Config, interrupts: Interrupts) -> Result<Bound, StartError> {
     bailey_process::crypto::install();
     let upstreams = config.registries()?;
-    let grace = config.grace;
+    let (grace, folder) = (config.grace, config.store.clone());
+    let networks = config.networks.clone();
     let mut metered = registry(env!("CARGO_PKG_VERSION"));
     let metrics = Metrics::register(&mut metered);
     let front_address = serve::bind(config.listen).await?;
@@ -86,10 +91,14 @@ pub async fn start_with(config: Config, interrupts: Interrupts) -> Result<Bound,
     let admin = bound.address();
     let mut tasks = Tasks::new();
     tasks.spawn_last("admin", |last| bound.run(last));
-    let front = Arc::new(Front { cache: cache.clone(), upstreams, tls });
+    let front = Arc::new(Front { cache: cache.clone(), upstreams, networks, tls });
     let kept = front.clone();
     tasks.spawn("front", |signal| front_address.run(front, signal));
     tasks.spawn("housekeeping", |signal| keep_house(kept, signal));
+    let (socket, controlled) = (control::bind(&folder), cache.clone());
+    tasks.spawn("control", |signal| control::serve(socket, controlled, signal));
+    let pinning = cache.clone();
+    tasks.spawn("pins", |signal| keep_pins(pinning, signal));
     if let Some(every) = scrub {
         let scrubbed = cache.clone();
         tasks.spawn("scrub", move |signal| scrub_all(scrubbed, every, signal));
@@ -137,8 +146,15 @@ fn open(config: Config, metrics: Metrics) -> Result<(Arc<Cache>, Option<Tls>, Op
     for digest in config.pins {
         store.pin(digest);
     }
-    let parts =
-        Parts { store, upstreams, freshness: config.freshness, visibility: config.visibility, metrics };
+    control::configure(&store, &config.pinned_images, &config.pin_platforms);
+    let parts = Parts {
+        store,
+        upstreams,
+        freshness: config.freshness,
+        visibility: config.visibility,
+        metrics,
+        shares: Shares::new(config.shares),
+    };
     Ok((Cache::new(parts), tls, opened))
 }
 
@@ -205,6 +221,20 @@ async fn keep_house(front: Arc<Front>, signal: Signal) -> Result<(), Infallible>
                 Ok(evicted) => tracing::info!(evicted, "removed what was cold"),
                 Err(error) => tracing::error!(%error, "housekeeping broke off"),
             }
+        }
+    }
+}
+
+async fn keep_pins(cache: Arc<Cache>, signal: Signal) -> Result<(), Infallible> {
+    loop {
+        tokio::select! {
+            () = signal.started() => return Ok(()),
+            () = cache.fill_pins() => {}
+        }
+        tokio::select! {
+            () = signal.started() => return Ok(()),
+            () = cache.pins_changed() => {}
+            () = sleep(PINS) => {}
         }
     }
 }

@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bailey_oci::Upstreams;
+use bailey_oci::visibility::Client;
 use bailey_process::drain::Signal;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -29,6 +30,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::cache::Cache;
+use crate::config::Networks;
 use tls::Tls;
 use transport::Transport;
 
@@ -42,6 +44,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub struct Front {
     pub cache: Arc<Cache>,
     pub upstreams: Upstreams,
+    /// Whose clients come from where, if they show no certificate.
+    pub networks: Networks,
     /// Absent where the listener is plain.
     pub tls: Option<Tls>,
 }
@@ -117,18 +121,16 @@ async fn greet(front: &Arc<Front>, stream: TcpStream, signal: &Signal) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a socket keeps its delay");
     }
+    let from = stream.peer_addr().map(|address| address.ip());
+    let guest_of = from.ok().and_then(|from| front.networks.iter().find(|(network, _)| network.has(from)));
+    let guest_of = guest_of.map(|(_, cluster)| cluster.clone());
     let Some(tls) = &front.tls else {
-        return connection::serve(
-            front,
-            Transport::Plain(stream),
-            &bailey_oci::visibility::Client::default(),
-            signal,
-        )
-        .await;
+        let client = Client { guest_of, ..Client::default() };
+        return connection::serve(front, Transport::Plain(stream), &client, signal).await;
     };
     match timeout(HANDSHAKE, tls.acceptor().accept(stream)).await {
         Ok(Ok(stream)) => {
-            let client = tls::client(stream.get_ref().1);
+            let client = Client { guest_of, ..tls::client(stream.get_ref().1) };
             connection::serve(front, Transport::Tls(Box::new(stream)), &client, signal).await;
         }
         Ok(Err(error)) => tracing::debug!(%error, "no TLS connection"),

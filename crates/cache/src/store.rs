@@ -17,11 +17,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use bailey_oci::{Budget, Digest, Hasher, Limits, Reservation, Room};
+use bailey_oci::{Budget, Digest, Hasher, Image, Limits, Reservation, Room};
 use rustix::fs::Advice;
 
 use crate::clock;
-use crate::index::Index;
+use crate::index::{ImagePin, Index};
 use layout::{Found, Layout};
 
 /// How long a fill waits for removals that another asked for, and how often: together a second.
@@ -154,6 +154,17 @@ impl Store {
         }
     }
 
+    /// Changes the pin of an image; see [`Index::change_image_pin`].
+    pub fn change_image_pin(
+        &self,
+        image: &Image,
+        change: impl FnOnce(Option<ImagePin>) -> Option<ImagePin>,
+    ) -> Option<ImagePin> {
+        let pin = self.0.index.change_image_pin(image, change);
+        self.apply_pins();
+        pin
+    }
+
     /// Forgets a blob and removes its file; readers that have it open go on.
     pub fn discard(&self, digest: &Digest) {
         self.remove(&[*digest]);
@@ -203,8 +214,9 @@ impl Store {
     }
 
     fn apply_pins(&self) {
-        let pins = self.0.index.pins().into_iter().collect();
-        self.budget().set_pins(pins);
+        // One lock around both, so that of two changes at a time the later one stays.
+        let mut budget = self.budget();
+        budget.set_pins(self.0.index.pinned());
     }
 
     fn budget(&self) -> MutexGuard<'_, Budget> {

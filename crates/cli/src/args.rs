@@ -159,6 +159,24 @@ pub enum CacheAction {
     /// Pulls images through a cache that runs, so that it has them.
     #[command(after_help = crate::examples::CACHE_PREFETCH)]
     Prefetch(PrefetchArguments),
+    /// Prints what caches of an ImageCache run by, in a workload cluster or here.
+    #[command(after_help = crate::examples::CACHE_MANIFESTS)]
+    Manifests(CacheManifestsArguments),
+    /// Lists the images without which a cluster does not start, or says which of them an ImageCache does not pin.
+    #[command(after_help = crate::examples::CACHE_BOOTSTRAP)]
+    Bootstrap(CacheBootstrapArguments),
+    /// Keeps images in a cache: fetches them ahead and never evicts them.
+    #[command(after_help = crate::examples::CACHE_PIN)]
+    Pin(PinArguments),
+    /// Lists the images that are kept, and whether all of each is here.
+    #[command(after_help = crate::examples::CACHE_PINS)]
+    Pins(PinsArguments),
+    /// Lets images be evicted again.
+    #[command(after_help = crate::examples::CACHE_UNPIN)]
+    Unpin(UnpinArguments),
+    /// Compares where caches may be: for all clusters, in each, both, or none but the nodes' own.
+    #[command(after_help = crate::examples::CACHE_PLAN)]
+    Plan(CachePlanArguments),
     /// Hands a node's connections on to a cache, and closes them at once when none can be reached.
     #[command(after_help = crate::examples::CACHE_SHIM)]
     Shim(ShimArguments),
@@ -169,6 +187,68 @@ pub enum CacheAction {
         #[arg(long, value_name = "DIR")]
         store: PathBuf,
     },
+}
+
+/// Which images to keep, in which cache.
+#[derive(Debug, Clone, Args)]
+pub struct PinArguments {
+    /// The folder of the cache, which may run or not.
+    #[arg(long, value_name = "DIR")]
+    pub store: PathBuf,
+    /// For this platform, as OS/ARCHITECTURE; repeatable.
+    #[arg(long = "platform", value_name = "PLATFORM", default_value = "linux/amd64")]
+    pub platforms: Vec<String>,
+    /// A file with an image on each line, `-` for standard input; what follows a `#` is passed over.
+    #[arg(short, long, value_name = "FILE", required_unless_present = "images")]
+    pub file: Option<PathBuf>,
+    /// Waits for so many seconds at most until all of them are here; the cache has to run.
+    #[arg(long, value_name = "SECONDS")]
+    pub wait: Option<u64>,
+    /// The images, as REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST.
+    #[arg(value_name = "IMAGE")]
+    pub images: Vec<String>,
+}
+
+/// Which cache to ask.
+#[derive(Debug, Clone, Args)]
+pub struct PinsArguments {
+    /// The folder of the cache, which may run or not.
+    #[arg(long, value_name = "DIR")]
+    pub store: PathBuf,
+    /// The form of the answer.
+    #[arg(short, long, default_value = "table", value_name = "FORMAT", value_parser = formats(&["table", "json"]))]
+    pub output: Format,
+}
+
+/// Which images need not be kept any more.
+#[derive(Debug, Clone, Args)]
+pub struct UnpinArguments {
+    /// The folder of the cache, which may run or not.
+    #[arg(long, value_name = "DIR")]
+    pub store: PathBuf,
+    /// The images, as `bailey cache pins` lists them.
+    #[arg(required = true, value_name = "IMAGE")]
+    pub images: Vec<String>,
+}
+
+/// What to plan for.
+#[derive(Debug, Clone, Args)]
+pub struct CachePlanArguments {
+    /// A YAML file with clusters, what their nodes pull, rates and prices.
+    #[arg(short, long, value_name = "FILE")]
+    pub filename: PathBuf,
+    /// A cache that is asked what images consist of; only manifests are fetched.
+    #[arg(long, value_name = "URL")]
+    pub cache: Option<String>,
+    /// Certificates that the cache is checked by, as PEM.
+    #[arg(long, value_name = "FILE", requires = "cache")]
+    pub ca: Option<PathBuf>,
+    /// The platform of the nodes, as OS/ARCHITECTURE.
+    #[arg(long, value_name = "PLATFORM", default_value = "linux/amd64")]
+    pub platform: String,
+    /// The form of the answer.
+    #[arg(short, long, default_value = "table", value_name = "FORMAT", value_parser = formats(&["table", "json"]))]
+    pub output: Format,
 }
 
 /// Where a shim listens, and where the caches are.
@@ -215,6 +295,48 @@ pub struct HostsTomlArguments {
     /// Takes the files away again.
     #[arg(long, requires = "dir")]
     pub remove: bool,
+    /// Takes it for no failure that a file of somebody else was left alone.
+    #[arg(long)]
+    pub leave_foreign: bool,
+}
+
+/// Which ImageCache, and for where.
+#[derive(Debug, Clone, Args)]
+pub struct CacheManifestsArguments {
+    /// The ImageCache: a file or folder of YAML or JSON; repeatable. Other objects in it are passed over.
+    #[arg(short = 'f', long = "filename", value_name = "PATH", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Where the manifests are to be applied.
+    #[arg(long = "for", value_name = "WHERE", value_enum, default_value_t = CacheSite::WorkloadCluster)]
+    pub site: CacheSite,
+    /// The image of Bailey, as the nodes there pull it, unless the ImageCache names one.
+    #[arg(long, value_name = "IMAGE")]
+    pub image: Option<String>,
+    /// Lets the step on each node remove the files of containerd that it wrote, so that the shims can go.
+    #[arg(long)]
+    pub remove_files: bool,
+}
+
+/// The pods to tell it from, and what to compare with.
+#[derive(Debug, Clone, Args)]
+pub struct CacheBootstrapArguments {
+    /// What `kubectl get pods -A -o json` says; `-` for standard input.
+    #[arg(long, value_name = "FILE")]
+    pub pods: PathBuf,
+    /// An ImageCache, as YAML or JSON, that should pin all of them.
+    #[arg(long, value_name = "FILE")]
+    pub check: Option<PathBuf>,
+}
+
+/// Where a cache runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum CacheSite {
+    /// A cache, and on each node a shim and the files of containerd.
+    #[value(alias = "wc")]
+    WorkloadCluster,
+    /// What the operator makes of it, where no operator runs.
+    #[value(alias = "mc")]
+    ManagementCluster,
 }
 
 /// Which images to pull, and for which platform.

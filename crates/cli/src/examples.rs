@@ -173,6 +173,58 @@ Examples:
 
 Exit codes: 0 all are there, 3 some could not be pulled (they are named).";
 
+pub(crate) const CACHE_BOOTSTRAP: &str = "\
+Examples:
+  kubectl get pods -A -o json | bailey cache bootstrap --pods -
+                                        the list, for `bootstrap` of an ImageCache
+  kubectl get pods -A -o json | bailey cache bootstrap --pods - --check image-cache.yaml
+
+Counted are pods of kube-system and of critical priority. The image of pods' first container, `pause`, is of no pod: add
+it by hand. Exit codes: 0 listed, or all are pinned, 1 some are not (they are named).";
+
+pub(crate) const CACHE_MANIFESTS: &str = "\
+Examples:
+  bailey cache manifests -f docs/examples/cache/image-cache.yaml --image registry.example/bailey:1
+                                        what a workload cluster needs; --for wc is the same
+  bailey cache manifests -f docs/examples/cache/image-cache.yaml --for mc
+                                        what the operator makes of it
+  bailey cache manifests -f docs/examples/cache/image-cache.yaml --image registry.example/bailey:1 --remove-files
+                                        the same, but nodes forget the cache: apply it before all of it is deleted
+
+Nothing is read from a cluster. What must be true of the objects is checked by the API server when they are applied.";
+
+pub(crate) const CACHE_PIN: &str = "\
+Examples:
+  bailey cache pin --store /var/lib/bailey/cache registry.k8s.io/pause:3.10
+  bailey cache pin --store /var/lib/bailey/cache --file images.txt --platform linux/amd64 --platform linux/arm64
+  kubectl get pods -A -o jsonpath='{range .items[*].spec.containers[*]}{.image}{\"\\n\"}{end}' | sort -u |
+    bailey cache pin --store /var/lib/bailey/cache --file - --wait 600
+
+A cache that runs is asked by a socket in its folder and fetches at once; one that does not, when it starts. Pins
+outlive restarts. Exit codes: 0 pinned, and with --wait all are here, 3 some were not here in time (they are named).";
+
+pub(crate) const CACHE_PINS: &str = "\
+Examples:
+  bailey cache pins --store /var/lib/bailey/cache
+  bailey cache pins --store /var/lib/bailey/cache -o json
+
+Exit codes: 0 all that is pinned is here, 3 some is not.";
+
+pub(crate) const CACHE_UNPIN: &str = "\
+Examples:
+  bailey cache unpin --store /var/lib/bailey/cache registry.k8s.io/pause:3.10
+
+Nothing is removed by it: what nobody asks for is evicted when room is needed.";
+
+pub(crate) const CACHE_PLAN: &str = "\
+Examples:
+  bailey cache plan -f plan.yaml
+  bailey cache plan -f plan.yaml --cache http://127.0.0.1:5000 -o json
+  kubectl get pods -A -o jsonpath='{range .items[*]}{.spec.nodeName} {.spec.containers[0].image}{\"\\n\"}{end}' \\
+    > one.log                           what nodes pulled, for `pulls` of a cluster
+
+Bytes are exact for caches that start empty; times are the least that the links allow, when all nodes start at once.";
+
 pub(crate) const CACHE_SCRUB: &str = "\
 Examples:
   bailey cache scrub --store /var/lib/bailey/cache

@@ -12,6 +12,7 @@ pub mod dump;
 mod error;
 mod examples;
 mod exit;
+mod image_cache;
 mod install;
 mod manifests;
 pub mod output;
@@ -22,8 +23,9 @@ mod verify;
 
 pub use analyse::schemas;
 pub use args::{
-    CacheAction, CacheArguments, Cli, Command, Global, HostsTomlArguments, PrefetchArguments, RoleArguments,
-    ShimArguments, Verb,
+    CacheAction, CacheArguments, CacheBootstrapArguments, CacheManifestsArguments, CachePlanArguments,
+    CacheSite, Cli, Command, Global, HostsTomlArguments, PinArguments, PinsArguments, PrefetchArguments,
+    RoleArguments, ShimArguments, UnpinArguments, Verb,
 };
 pub use bailey_collect::live;
 pub(crate) use bailey_process::telemetry::report;
@@ -31,6 +33,7 @@ pub use client::client;
 pub use documents::{command, parse};
 pub use error::CliError;
 pub use exit::Exit;
+pub use image_cache::{CacheManifests, cache_bootstrap, cache_manifests};
 
 use output::{Output, Screen, say};
 

@@ -12,6 +12,7 @@ mod ceiling;
 mod discovery;
 mod evaluate;
 mod foreign;
+mod image_cache;
 mod model;
 mod object;
 mod policies;
@@ -25,6 +26,10 @@ pub use ceiling::{Ceiling, cluster_ceiling, namespace_ceiling};
 pub use discovery::{Discovery, DiscoveryError, Resource, ResourceScope};
 pub use evaluate::{Evaluation, EvaluationError, Situation, evaluate};
 pub use foreign::{BindingFact, ForeignGrant, foreign_grants};
+pub use image_cache::{
+    CacheObject, ImageCacheProblem, ManagementCache, NodeFiles, WORKLOAD_NAMESPACE, management_cache,
+    workload_manifests,
+};
 pub use model::{Facts, Model, NamespaceFact, Problem, TenantModel, validate};
 pub use object::{Object, ObjectKind};
 pub use policies::{BindingMode, Lookup, Policy, PolicyError, PolicyKind, Where, policies};

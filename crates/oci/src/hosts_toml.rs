@@ -95,6 +95,8 @@ impl HostsToml {
             // node without an uplink does not wait for the Internet.
             let _ = writeln!(text, "server = {}", quoted(&host));
             text.push_str(&self.keys(""));
+            // containerd 1.6 takes a file without this table for broken, and goes to the registry.
+            text.push_str("\n[host]\n");
             return text;
         }
         if let Subject::Registry(registry) = &self.subject {

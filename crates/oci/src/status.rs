@@ -33,6 +33,8 @@ pub enum Cause {
     WrongContent,
     /// A policy of this cache refuses it, such as where a redirect may lead.
     Policy,
+    /// The cluster that asks has had as many cold misses as it may have.
+    OverLimit,
 }
 
 /// What of an HTTP answer's status decides about a fetch.
@@ -68,7 +70,7 @@ impl Meaning {
 }
 
 impl Cause {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::NotFound,
         Self::Unauthorized,
         Self::Forbidden,
@@ -78,6 +80,7 @@ impl Cause {
         Self::BreakerOpen,
         Self::WrongContent,
         Self::Policy,
+        Self::OverLimit,
     ];
 
     /// One word for a header, a log and the label of a metric.
@@ -92,6 +95,7 @@ impl Cause {
             Self::BreakerOpen => "UpstreamFailedLately",
             Self::WrongContent => "UpstreamWrongContent",
             Self::Policy => "RefusedByPolicy",
+            Self::OverLimit => "ClusterOverLimit",
         }
     }
 
@@ -113,6 +117,9 @@ impl Cause {
             Self::BreakerOpen => "the upstream registry failed a moment ago and is asked again soon",
             Self::WrongContent => "the upstream registry sent other bytes than the digest asks for",
             Self::Policy => "the policy of this cache does not let it fetch this",
+            Self::OverLimit => {
+                "the cluster asks for more that is not here than its limit lets it: wait, or raise `missesPerMinute`"
+            }
         }
     }
 

@@ -25,6 +25,15 @@ pub struct Place {
 pub struct Client {
     pub cluster: Option<Arc<str>>,
     pub tenants: BTreeSet<Arc<str>>,
+    /// Where no cluster is proven, the one whose share this counts to; it opens nothing.
+    pub guest_of: Option<Arc<str>>,
+}
+
+impl Client {
+    /// The cluster whose share of a cache this counts to.
+    pub fn party(&self) -> Option<Arc<str>> {
+        self.cluster.as_ref().or(self.guest_of.as_ref()).cloned()
+    }
 }
 
 /// Whom a repository is for.

@@ -353,7 +353,7 @@ fn describe(kind: ObjectKind, namespace: Option<&str>, name: &str) -> String {
     }
 }
 
-async fn within<T>(
+pub(crate) async fn within<T>(
     verb: &'static str,
     object: &str,
     call: impl Future<Output = Result<T, kube::Error>>,

@@ -171,7 +171,7 @@ pub(crate) fn api_resource(kind: ObjectKind) -> ApiResource {
     ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, name), plural)
 }
 
-fn read_all<K: DeserializeOwned>(store: &Store<DynamicObject>) -> (Vec<K>, Vec<Unreadable>) {
+pub(crate) fn read_all<K: DeserializeOwned>(store: &Store<DynamicObject>) -> (Vec<K>, Vec<Unreadable>) {
     let (mut found, mut unreadable) = (Vec::new(), Vec::new());
     for object in store.state() {
         let read = serde_json::to_value(&*object).and_then(serde_json::from_value::<K>);

@@ -11,6 +11,7 @@ mod cluster;
 mod discover;
 mod error;
 mod events;
+mod image_caches;
 mod metrics;
 mod reconcile;
 mod status;
@@ -35,5 +36,10 @@ const ROLE: Role = Role {
 
 /// Runs until a signal, or until something that it cannot do without ends.
 pub async fn run(options: Options, client: Client) -> Result<(), RoleError> {
-    role::run(ROLE, options, client, Metrics::register, reconcile::run).await
+    role::run(ROLE, options, client, Metrics::register, |client, metrics, signal| async move {
+        let caches = image_caches::run(client.clone(), metrics.clone(), signal.clone());
+        // What ends with an error ends both.
+        tokio::try_join!(reconcile::run(client, metrics, signal), caches).map(drop)
+    })
+    .await
 }

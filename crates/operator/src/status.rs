@@ -62,7 +62,11 @@ fn jiff_now() -> k8s_openapi::jiff::Timestamp {
     k8s_openapi::jiff::Timestamp::from_second(now.as_second()).unwrap_or(now)
 }
 
-fn conditions(old: &[Condition], wanted: &[ConditionState], generation: Option<i64>) -> Vec<Condition> {
+pub(crate) fn conditions(
+    old: &[Condition],
+    wanted: &[ConditionState],
+    generation: Option<i64>,
+) -> Vec<Condition> {
     merge_conditions(old, wanted, generation, now())
 }
 

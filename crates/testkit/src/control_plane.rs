@@ -49,6 +49,7 @@ pub struct Addresses {
 
 /// A running control plane. The fields drop in this order.
 pub struct ControlPlane {
+    scheduler: Option<Process>,
     controller_manager: Option<Process>,
     api_server: Option<Process>,
     etcd: Option<Process>,
@@ -94,6 +95,7 @@ impl ControlPlane {
         write_files(&dir, &ca, &addresses, &options)?;
         let admin = certified(&dir, &addresses, &ca, "testkit:admin", &["system:masters"])?;
         let mut plane = Self {
+            scheduler: None,
             controller_manager: None,
             api_server: None,
             etcd: None,
@@ -152,7 +154,7 @@ impl ControlPlane {
 
     /// Returns the ids of the running processes.
     pub fn process_ids(&self) -> Vec<u32> {
-        [&self.controller_manager, &self.api_server, &self.etcd]
+        [&self.scheduler, &self.controller_manager, &self.api_server, &self.etcd]
             .into_iter()
             .flatten()
             .map(Process::id)
@@ -170,6 +172,15 @@ impl ControlPlane {
         self.api_server = None;
     }
 
+    /// Starts the scheduler, which only a control plane with nodes needs.
+    pub async fn start_scheduler(&mut self) -> Result<()> {
+        let program = tokio::task::spawn_blocking(|| tools::path(Tool::KubeScheduler)).await??;
+        let user = self.user("system:kube-scheduler", &[])?;
+        let arguments = arguments::scheduler(&user.kubeconfig_path());
+        self.scheduler = Some(Process::start("kube-scheduler", &program, arguments, &self.dir)?);
+        Ok(())
+    }
+
     /// Ends every process and removes a temporary folder.
     pub async fn stop(self) -> Result<()> {
         tokio::task::spawn_blocking(move || drop(self)).await.context("stop the control plane")
@@ -177,7 +188,7 @@ impl ControlPlane {
 
     /// Fails, with the end of its log, when a process has ended by itself.
     pub fn check(&mut self) -> Result<()> {
-        [&mut self.controller_manager, &mut self.api_server, &mut self.etcd]
+        [&mut self.scheduler, &mut self.controller_manager, &mut self.api_server, &mut self.etcd]
             .into_iter()
             .flatten()
             .try_for_each(Process::check)

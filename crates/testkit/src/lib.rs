@@ -11,6 +11,7 @@ pub mod control_plane;
 mod corpora;
 pub mod fixture;
 pub mod management_cluster;
+pub mod node;
 mod pki;
 mod process;
 pub mod registry;
@@ -21,6 +22,7 @@ pub use apps::App;
 pub use control_plane::{Addresses, ControlPlane, Options};
 pub use corpora::corpora;
 pub use management_cluster::ManagementCluster;
+pub use node::Node;
 pub use process::Process;
 pub use tools::Tool;
 

@@ -13,10 +13,11 @@ pub mod fault;
 pub mod http;
 mod record;
 mod repository;
+mod runnable;
 mod upstream;
 
 pub use containerd::{Containerd, PullError, Pulled};
-pub use content::{Flavour, Image, Layer};
+pub use content::{Blob, Flavour, Image, Layer};
 pub use fault::{Fault, On};
 pub use http::{Answer, BodyEnd, Http};
 pub use record::Seen;

@@ -56,6 +56,9 @@ pub enum Tool {
     KubeControllerManager,
     Kubectl,
     Helm,
+    /// What runs pods; built when a test asks for a node.
+    KubeScheduler,
+    Kubelet,
     /// A peer that a benchmark compares with; built when that asks for it.
     KubectlWhoCan,
     /// The conformance suite of the distribution specification; built when a test of the image cache asks for it.
@@ -65,6 +68,12 @@ pub enum Tool {
     /// A node's containerd and its client, which pull through the image cache; built when such a test asks for them.
     Containerd,
     Ctr,
+    /// What containerd starts for each pod; it is found on the search path.
+    ContainerdShim,
+    /// Clients of registries; built when a test of the image cache asks for them.
+    Crane,
+    Crictl,
+    Oras,
 }
 
 impl Tool {
@@ -80,11 +89,17 @@ impl Tool {
             Self::KubeControllerManager => "kube-controller-manager",
             Self::Kubectl => "kubectl",
             Self::Helm => "helm",
+            Self::KubeScheduler => "kube-scheduler",
+            Self::Kubelet => "kubelet",
             Self::KubectlWhoCan => "kubectl-who-can",
             Self::Conformance => "conformance",
             Self::Registry => "registry",
             Self::Containerd => "containerd",
             Self::Ctr => "ctr",
+            Self::ContainerdShim => "containerd-shim-runc-v2",
+            Self::Crane => "crane",
+            Self::Crictl => "crictl",
+            Self::Oras => "oras",
         }
     }
 
@@ -92,12 +107,19 @@ impl Tool {
     fn component(self) -> &'static str {
         match self {
             Self::Etcd => "etcd",
-            Self::KubeApiserver | Self::KubeControllerManager | Self::Kubectl => "k8s",
+            Self::KubeApiserver
+            | Self::KubeControllerManager
+            | Self::Kubectl
+            | Self::KubeScheduler
+            | Self::Kubelet => "k8s",
             Self::Helm => "helm",
             Self::KubectlWhoCan => "kubectl-who-can",
             Self::Conformance => "conformance",
             Self::Registry => "distribution",
-            Self::Containerd | Self::Ctr => "containerd",
+            Self::Containerd | Self::Ctr | Self::ContainerdShim => "containerd",
+            Self::Crane => "crane",
+            Self::Crictl => "crictl",
+            Self::Oras => "oras",
         }
     }
 
@@ -108,11 +130,17 @@ impl Tool {
             Self::KubeControllerManager => "k8s.io/kubernetes/cmd/kube-controller-manager",
             Self::Kubectl => "k8s.io/kubernetes/cmd/kubectl",
             Self::Helm => "helm.sh/helm/v3/cmd/helm",
+            Self::KubeScheduler => "k8s.io/kubernetes/cmd/kube-scheduler",
+            Self::Kubelet => "k8s.io/kubernetes/cmd/kubelet",
             Self::KubectlWhoCan => "github.com/aquasecurity/kubectl-who-can/cmd/kubectl-who-can",
             Self::Conformance => "github.com/opencontainers/distribution-spec/conformance",
             Self::Registry => "github.com/distribution/distribution/v3/cmd/registry",
             Self::Containerd => "github.com/containerd/containerd/v2/cmd/containerd",
             Self::Ctr => "github.com/containerd/containerd/v2/cmd/ctr",
+            Self::ContainerdShim => "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2",
+            Self::Crane => "github.com/google/go-containerregistry/cmd/crane",
+            Self::Crictl => "sigs.k8s.io/cri-tools/cmd/crictl",
+            Self::Oras => "oras.land/oras/cmd/oras",
         }
     }
 
@@ -133,7 +161,7 @@ impl Tool {
 }
 
 /// Finds a program on the search path.
-pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
+pub fn on_path(program: &str) -> Option<PathBuf> {
     let paths = std::env::var_os("PATH")?;
     std::env::split_paths(&paths).map(|folder| folder.join(program)).find(|path| path.is_file())
 }

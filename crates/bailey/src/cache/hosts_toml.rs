@@ -34,7 +34,9 @@ pub fn run(arguments: &HostsTomlArguments) -> Exit {
             Ok(Settled::Done(done)) => say(&format!("{done} {}", path.display())),
             Ok(Settled::Foreign) => {
                 eprintln!("error: `{}` was written by somebody else and is left alone", path.display());
-                exit = Exit::Findings;
+                if !arguments.leave_foreign {
+                    exit = Exit::Findings;
+                }
             }
             Err(error) => {
                 eprintln!("error: cannot change `{}`:", path.display());

@@ -14,14 +14,19 @@ use crate::program;
 
 const REGISTRY: &str = "registry.example";
 
-struct Cache {
-    process: Process,
-    listen: SocketAddr,
+pub struct Cache {
+    pub process: Process,
+    pub listen: SocketAddr,
     admin: SocketAddr,
 }
 
 /// Starts a cache of some folder and waits until it says where it listens.
 fn start(folder: &Path, upstream: &Upstream) -> Cache {
+    start_at(folder, upstream, ([127, 0, 0, 1], 0).into())
+}
+
+/// The same at an address that is known before.
+pub fn start_at(folder: &Path, upstream: &Upstream, listen: SocketAddr) -> Cache {
     let log = folder.join("cache.log");
     // What an earlier process said is none of this one's.
     let _none = std::fs::remove_file(&log);
@@ -30,7 +35,7 @@ fn start(folder: &Path, upstream: &Upstream) -> Cache {
     let arguments = [
         "cache",
         "--listen",
-        "127.0.0.1:0",
+        &listen.to_string(),
         "--admin",
         "127.0.0.1:0",
         "--budget",

@@ -31,7 +31,7 @@ async fn the_chart_installs_and_leaves_the_kinds_when_it_goes() {
     helm(admin, &["uninstall", "bailey", "-n", "bailey-system"]).await.stdout_of_success().unwrap();
     let crds = ["get", "crds", "-o", "name"];
     let crds = admin.kubectl(&crds, None).await.unwrap().stdout_of_success().unwrap();
-    assert_eq!(crds.matches(".bailey.dev").count(), 4, "{crds}");
+    assert_eq!(crds.matches(".bailey.dev").count(), 5, "{crds}");
     let left = ["get", "deployments,serviceaccounts,clusterroles,networkpolicies", "-A", "-o", "name"];
     let left = admin.kubectl(&left, None).await.unwrap().stdout_of_success().unwrap();
     assert!(!left.contains("bailey"), "{left}");
@@ -137,10 +137,10 @@ async fn documents(admin: &Access, yaml: &str) -> BTreeMap<String, Value> {
     objects
 }
 
-async fn helm(admin: &Access, arguments: &[&str]) -> bailey_testkit::Output {
+pub async fn helm(admin: &Access, arguments: &[&str]) -> bailey_testkit::Output {
     admin.helm(arguments).await.unwrap()
 }
 
-fn chart() -> String {
+pub fn chart() -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/bailey").to_string_lossy().into_owned()
 }

@@ -58,8 +58,11 @@ impl Cache {
                 self.metrics.hit(&place.upstream, blob.size);
                 return Ok(Source::Stored(blob));
             }
+            if !self.is_filling(&digest) {
+                self.miss(client, deadline).await?;
+            }
             // None when it has come in since; and what is in but cannot be read is not in any more.
-            if let Some(fill) = self.fill(place, digest) {
+            if let Some(fill) = self.fill(place, digest, client.party()) {
                 break fill;
             }
         };
@@ -134,6 +137,14 @@ impl Cache {
         };
         let hasher = whole.then(|| Hasher::new(digest.algorithm()));
         Ok(Passing { body: answer.body, skip, left: span.len(), digest, hasher })
+    }
+
+    /// Waits until this client may ask for something that is not here.
+    pub(super) async fn miss(&self, client: &Client, deadline: Instant) -> Result<(), Problem> {
+        self.shares
+            .miss(&client.party(), deadline)
+            .await
+            .map_err(|wait| Problem { retry_after: Some(wait), ..Problem::of(Cause::OverLimit) })
     }
 
     pub(super) fn may_read(&self, client: &Client, place: &Place) -> Result<(), Problem> {

@@ -13,6 +13,7 @@ use http::{Method, StatusCode, header};
 use tokio::time::{Instant, sleep};
 
 use super::{Cache, Remote};
+use crate::fairness::Party;
 use crate::store::fill::{Failure, Fill, Teller, Writer};
 use crate::upstream::{Answer, Ask, Problem, text};
 
@@ -24,10 +25,16 @@ const ATTEMPTS_MAX: u32 = 4;
 const BATCH: usize = 256 << 10;
 
 impl Cache {
-    /// Joins the fill of a blob, or starts one through `place`. Also says through which repository it comes.
+    /// Joins the fill of a blob, or starts one through `place` that counts to the share of `party`. Also says through
+    /// which repository it comes.
     ///
     /// None when the blob is in the store.
-    pub(super) fn fill(self: &Arc<Self>, place: &Place, digest: Digest) -> Option<(Fill, Place)> {
+    pub(super) fn fill(
+        self: &Arc<Self>,
+        place: &Place,
+        digest: Digest,
+        party: Party,
+    ) -> Option<(Fill, Place)> {
         let (teller, fill) = {
             let mut fills = self.fills();
             if let Some((fill, through)) = fills.get(&digest) {
@@ -45,7 +52,7 @@ impl Cache {
         // A task that is not started or broken off drops this, and with it the entry and the teller, in this order.
         let entry = Entry { cache: self.clone(), digest, teller };
         self.spawn(async move {
-            let result = cache.run(&through, digest, &entry.teller).await;
+            let result = cache.run(&through, digest, party, &entry.teller).await;
             cache.settle(&through, digest, result, entry);
         });
         Some((fill, place.clone()))
@@ -72,15 +79,21 @@ impl Cache {
         entry.teller.end(result.map(|_| ()));
     }
 
-    async fn run(&self, place: &Place, digest: Digest, teller: &Teller) -> Result<u64, Failure> {
+    async fn run(
+        &self,
+        place: &Place,
+        digest: Digest,
+        party: Party,
+        teller: &Teller,
+    ) -> Result<u64, Failure> {
         let remote = self.remote(place)?;
-        let _turn = remote.turns.acquire().await.map_err(|_| Failure::Abandoned)?;
+        let _turn = remote.turns.take(&self.shares, &party).await.ok_or(Failure::Abandoned)?;
         let expected = self.noted_size(place, &digest);
         let mut progress = Attempt { remote, place, digest, writer: None, total: expected };
         let mut attempts = 0;
         loop {
             let before = progress.written();
-            let problem = match progress.advance(&self.store, teller).await {
+            let problem = match progress.advance(self, &party, teller).await {
                 Ok(()) => break,
                 Err(Failure::Upstream(problem)) if progress.writer.is_some() => problem,
                 Err(failure) => return Err(failure),
@@ -132,7 +145,8 @@ impl Attempt<'_> {
     }
 
     /// Asks for what is missing and writes it. Ok when nothing is missing any more.
-    async fn advance(&mut self, store: &crate::store::Store, teller: &Teller) -> Result<(), Failure> {
+    async fn advance(&mut self, cache: &Cache, party: &Party, teller: &Teller) -> Result<(), Failure> {
+        let store = &cache.store;
         let at = self.written();
         if self.writer.is_none()
             && let Some(total) = self.total
@@ -172,6 +186,7 @@ impl Attempt<'_> {
             }
             batch.retain(|bytes: &Bytes| !bytes.is_empty());
             if !batch.is_empty() {
+                cache.shares.fetch(party, batch.iter().map(|bytes| bytes.len() as u64).sum()).await;
                 writer.write(batch, teller).await?;
             }
         }

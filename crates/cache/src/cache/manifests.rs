@@ -94,10 +94,38 @@ impl Cache {
                     self.metrics.hit(&place.upstream, manifest.bytes.len() as u64);
                     return Ok(Served { manifest, stale: None });
                 }
+                self.miss(client, deadline).await?;
                 self.metrics.miss(&place.upstream);
                 let manifest = self.fetch(place, reference, deadline).await?;
                 Ok(Served { manifest, stale: None })
             }
+            Reference::Tag(tag) => {
+                if self.index().tag(place, tag).is_none() {
+                    self.miss(client, deadline).await?;
+                }
+                self.tagged(place, tag, deadline).await
+            }
+        }
+    }
+
+    /// The same for the cache's own use, which may read everything.
+    pub(super) async fn resolve(
+        self: &Arc<Self>,
+        place: &Place,
+        reference: &Reference,
+        deadline: Instant,
+    ) -> Result<Served, Problem> {
+        match reference {
+            Reference::Digest(digest) => match self.stored(digest).await {
+                Some((manifest, from)) => {
+                    self.note_children(place, &manifest, from);
+                    Ok(Served { manifest, stale: None })
+                }
+                None => {
+                    let manifest = self.fetch(place, reference, deadline).await?;
+                    Ok(Served { manifest, stale: None })
+                }
+            },
             Reference::Tag(tag) => self.tagged(place, tag, deadline).await,
         }
     }

@@ -10,9 +10,10 @@ use bailey_oci::freshness::{Freshness, Gone, Policy, Rule, StaleIfError, Tags};
 use bailey_oci::pattern::Pattern;
 use bailey_oci::trust::Trust;
 use bailey_oci::visibility::{Audience, Grant, Visibility};
-use bailey_oci::{Digest, Registry};
+use bailey_oci::{Digest, Image, Registry, Target};
 use serde::Deserialize;
 
+use super::limits::FileLimits;
 use super::{Config, ConfigError, UpstreamConfig, text, url, usual};
 use crate::serve::tls::Files;
 use crate::upstream::credentials::Source;
@@ -36,7 +37,11 @@ pub struct File {
     #[serde(default)]
     pub visibility: FileVisibility,
     #[serde(default)]
-    pub pins: Vec<Digest>,
+    pub limits: FileLimits,
+    #[serde(default)]
+    pub pins: Vec<String>,
+    #[serde(default)]
+    pub pin_platforms: Vec<String>,
     pub scrub_every: Option<String>,
     pub grace: Option<String>,
 }
@@ -138,7 +143,9 @@ impl File {
             tls: flags.tls.or(self.tls),
             freshness: self.freshness,
             visibility: self.visibility,
+            limits: self.limits,
             pins: self.pins,
+            pin_platforms: self.pin_platforms,
             scrub_every: flags.scrub_every.or(self.scrub_every),
             grace: flags.grace.or(self.grace),
         }
@@ -167,7 +174,12 @@ impl File {
             client_ca: tls.client_ca,
         });
         let grace = self.grace.map(|grace| time("grace", &grace)).transpose()?;
+        let pin_platforms = targets(&self.pin_platforms)?;
+        let (pins, pinned_images) = pins(self.pins, &upstreams)?;
+        let (shares, networks) = self.limits.config()?;
         let config = Config {
+            shares,
+            networks,
             listen: self.listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 5000))),
             admin: self.admin.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 8080))),
             bytes_max,
@@ -177,7 +189,9 @@ impl File {
             tls,
             freshness: self.freshness.policy()?,
             visibility: self.visibility.config(),
-            pins: self.pins,
+            pins,
+            pinned_images,
+            pin_platforms,
             scrub: self.scrub_every.map(|every| time("scrubEvery", &every)).transpose()?,
             grace: grace.unwrap_or(Duration::from_secs(20)),
             ..Config::local(store, bytes_max, upstreams)
@@ -269,6 +283,31 @@ impl FileVisibility {
         let otherwise = if self.everyone.unwrap_or(true) { Audience::Everyone } else { Audience::nobody() };
         Visibility { grants: self.grants.into_iter().map(grant).collect(), otherwise }
     }
+}
+
+fn targets(texts: &[String]) -> Result<Vec<Target>, ConfigError> {
+    if texts.is_empty() {
+        return Ok(vec![Target::usual()]);
+    }
+    Ok(texts.iter().map(|text| text.parse()).collect::<Result<_, _>>()?)
+}
+
+/// Tells digests from images, which have to be of an upstream.
+fn pins(texts: Vec<String>, upstreams: &[UpstreamConfig]) -> Result<(Vec<Digest>, Vec<Image>), ConfigError> {
+    let (mut digests, mut images) = (Vec::new(), Vec::new());
+    for text in texts {
+        if let Ok(digest) = text.parse() {
+            digests.push(digest);
+            continue;
+        }
+        match text.parse::<Image>() {
+            Ok(image) if upstreams.iter().any(|upstream| upstream.name == image.registry) => {
+                images.push(image)
+            }
+            Ok(_) | Err(_) => return Err(ConfigError::Pin { text }),
+        }
+    }
+    Ok((digests, images))
 }
 
 fn freshness(field: &str, text: &str) -> Result<Freshness, ConfigError> {

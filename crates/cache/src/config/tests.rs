@@ -34,6 +34,19 @@ pins: ['sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 scrubEvery: 7d
 ";
 
+#[test]
+fn pins_are_digests_or_images_of_an_upstream() {
+    let with = |pins: &str| {
+        config(&format!("{{store: /s, budget: 1GiB, upstreams: [{{name: docker.io}}], {pins}}}"))
+    };
+    let config = with("pins: ['docker.io/debian:13'], pinPlatforms: [linux/arm64]").unwrap();
+    assert_eq!(config.pinned_images[0].to_string(), "docker.io/library/debian:13");
+    assert_eq!(config.pin_platforms[0].architecture, "arm64");
+    for wrong in ["pins: ['other.example/a/b:1']", "pins: ['debian']", "pinPlatforms: [amd64]"] {
+        assert!(with(wrong).is_err(), "{wrong}");
+    }
+}
+
 fn config(text: &str) -> Result<Config, ConfigError> {
     File::parse(text).unwrap().config()
 }

@@ -3,18 +3,18 @@
 //! Changes are applied in batches, each one transaction. A file that cannot be read is put aside and started anew; one
 //! that cannot be written costs what a restart would have known, and no request.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use bailey_oci::{Algorithm, Digest, Tag};
+use bailey_oci::{Algorithm, Digest, Image, Tag};
 use redb::{Database, ReadableDatabase as _, ReadableTable as _, TableDefinition};
 
 use bailey_oci::visibility::Place;
 
-use super::{BlobRecord, ListRecord, TagRecord};
+use super::{BlobRecord, ImagePin, ListRecord, TagRecord};
 
 const META: TableDefinition<&str, u32> = TableDefinition::new("meta");
 const BLOBS: TableDefinition<&[u8], &[u8]> = TableDefinition::new("blobs");
@@ -22,6 +22,7 @@ const LINKS: TableDefinition<(&[u8], &str), ()> = TableDefinition::new("links");
 const TAGS: TableDefinition<&str, &[u8]> = TableDefinition::new("tags");
 const LISTS: TableDefinition<&str, &[u8]> = TableDefinition::new("lists");
 const PINS: TableDefinition<&[u8], ()> = TableDefinition::new("pins");
+const IMAGE_PINS: TableDefinition<&str, &[u8]> = TableDefinition::new("image_pins");
 
 /// Raised when what is written changes its meaning; another version's file is started anew.
 const VERSION: u32 = 1;
@@ -42,6 +43,7 @@ pub(super) enum Change {
     Tag(Arc<Place>, Tag, Option<TagRecord>),
     List(String, ListRecord),
     Pin(Digest, bool),
+    ImagePin(Image, Option<ImagePin>),
     /// Answers once all before it is written.
     Flush(SyncSender<()>),
 }
@@ -53,6 +55,7 @@ pub(super) struct Loaded {
     pub links: Vec<(Digest, Place)>,
     pub tags: Vec<((Place, Tag), TagRecord)>,
     pub pins: HashSet<Digest>,
+    pub image_pins: BTreeMap<Image, ImagePin>,
 }
 
 #[derive(Debug)]
@@ -169,6 +172,11 @@ fn load(path: &Path) -> Result<(Database, Loaded)> {
         for entry in transaction.open_table(PINS)?.iter()? {
             loaded.pins.extend(digest(entry?.0.value()));
         }
+        for entry in transaction.open_table(IMAGE_PINS)?.iter()? {
+            let (key, value) = entry?;
+            let pin = serde_json::from_slice(value.value()).ok();
+            loaded.image_pins.extend(key.value().parse().ok().zip(pin));
+        }
         transaction.open_table(LISTS)?;
         transaction.commit()?;
         Ok((database, loaded))
@@ -202,6 +210,7 @@ fn write(database: &Database, batch: &[Change]) -> Result<(), redb::Error> {
         let mut tags = transaction.open_table(TAGS)?;
         let mut lists = transaction.open_table(LISTS)?;
         let mut pins = transaction.open_table(PINS)?;
+        let mut image_pins = transaction.open_table(IMAGE_PINS)?;
         for change in batch {
             match change {
                 Change::Blob(digest, Some(record)) => {
@@ -223,6 +232,10 @@ fn write(database: &Database, batch: &[Change]) -> Result<(), redb::Error> {
                 Change::List(key, record) => drop(lists.insert(key.as_str(), json(record).as_slice())?),
                 Change::Pin(digest, true) => drop(pins.insert(key(digest).as_slice(), ())?),
                 Change::Pin(digest, false) => drop(pins.remove(key(digest).as_slice())?),
+                Change::ImagePin(image, Some(pin)) => {
+                    image_pins.insert(image.to_string().as_str(), json(pin).as_slice())?;
+                }
+                Change::ImagePin(image, None) => drop(image_pins.remove(image.to_string().as_str())?),
                 Change::Flush(_) => {}
             }
         }

@@ -15,6 +15,7 @@ use super::head::{self, HEAD_LEN_MAX, Head, Read};
 use super::respond::respond;
 use super::transport::Transport;
 use crate::cache::{Passing, Source};
+use crate::fairness::Party;
 use crate::store::fill::{Failure, Fill};
 use crate::upstream::Problem;
 
@@ -36,20 +37,21 @@ enum Broken {
 /// Serves a connection to its end.
 pub async fn serve(front: &Arc<Front>, mut transport: Transport, client: &Client, signal: &Signal) {
     let mut buffer = Vec::with_capacity(4096);
+    let party = client.party();
     loop {
         let head = match next(&mut transport, &mut buffer, signal).await {
             Next::Head(head) => head,
             Next::Wrong(wrong) => {
                 let answer = Answer::error(wrong.status(), bailey_oci::Code::Unsupported, &wrong.to_string());
                 // Whoever sends this may not read either.
-                let _written = write(front, &mut transport, answer, false).await;
+                let _written = write(front, &mut transport, &party, answer, false).await;
                 break;
             }
             Next::End => break,
         };
         let answer = respond(front, client, &head).await;
         let keep_alive = head.keep_alive && !answer.close && !signal.is_started();
-        match write(front, &mut transport, answer, keep_alive).await {
+        match write(front, &mut transport, &party, answer, keep_alive).await {
             Ok(()) if keep_alive => {}
             Ok(()) => break,
             Err(Broken::Client(error)) => {
@@ -99,6 +101,7 @@ async fn next(transport: &mut Transport, buffer: &mut Vec<u8>, signal: &Signal) 
 async fn write(
     front: &Arc<Front>,
     transport: &mut Transport,
+    party: &Party,
     answer: Answer,
     keep_alive: bool,
 ) -> Result<(), Broken> {
@@ -111,13 +114,18 @@ async fn write(
         }
         Body::Blob(body) => {
             transport.write(&head).await?;
-            blob(front, transport, *body).await?;
+            blob(front, transport, party, *body).await?;
         }
     }
     Ok(())
 }
 
-async fn blob(front: &Arc<Front>, transport: &mut Transport, mut body: BlobBody) -> Result<(), Broken> {
+async fn blob(
+    front: &Arc<Front>,
+    transport: &mut Transport,
+    party: &Party,
+    mut body: BlobBody,
+) -> Result<(), Broken> {
     let parts = std::mem::replace(
         &mut body.parts,
         super::multipart::Parts { pieces: Vec::new(), end: String::new() },
@@ -128,7 +136,7 @@ async fn blob(front: &Arc<Front>, transport: &mut Transport, mut body: BlobBody)
         }
         match &mut body.source {
             Source::Stored(blob) => {
-                if let Err(error) = transport.send(&blob.file, span.first, span.len()).await {
+                if let Err(error) = send(front, transport, party, &blob.file, span).await {
                     if error.kind() == io::ErrorKind::UnexpectedEof {
                         // Somebody truncated the file; the next request fetches it again.
                         front.cache.store().discard(&body.digest);
@@ -138,15 +146,15 @@ async fn blob(front: &Arc<Front>, transport: &mut Transport, mut body: BlobBody)
             }
             Source::Filling(fill, size) => {
                 let size = *size;
-                if let Some(rest) = follow(transport, fill, span).await? {
-                    pass(front, transport, &body, rest, size).await?;
+                if let Some(rest) = follow(front, transport, party, fill, span).await? {
+                    pass(front, transport, party, &body, rest, size).await?;
                 }
             }
             Source::Past(size) => match body.passing.take() {
-                Some(passing) => relay(transport, passing).await?,
+                Some(passing) => relay(front, transport, party, passing).await?,
                 None => {
                     let size = *size;
-                    pass(front, transport, &body, span, size).await?;
+                    pass(front, transport, party, &body, span, size).await?;
                 }
             },
         }
@@ -157,14 +165,42 @@ async fn blob(front: &Arc<Front>, transport: &mut Transport, mut body: BlobBody)
     Ok(())
 }
 
+/// Sends a part of a file, by turns with other clusters where something limits that.
+async fn send(
+    front: &Arc<Front>,
+    transport: &mut Transport,
+    party: &Party,
+    file: &Arc<std::fs::File>,
+    span: Span,
+) -> io::Result<()> {
+    let shares = front.cache.shares();
+    let Some(piece) = shares.piece(party) else {
+        return transport.send(file, span.first, span.len()).await;
+    };
+    let mut at = span.first;
+    while at <= span.last {
+        let length = piece.min(span.last - at + 1);
+        shares.send(party, length).await;
+        transport.send(file, at, length).await?;
+        at += length;
+    }
+    Ok(())
+}
+
 /// Sends a part of a blob as it comes in. Gives what is left where the fill found no room any more.
-async fn follow(transport: &mut Transport, fill: &mut Fill, span: Span) -> Result<Option<Span>, Broken> {
+async fn follow(
+    front: &Arc<Front>,
+    transport: &mut Transport,
+    party: &Party,
+    fill: &mut Fill,
+    span: Span,
+) -> Result<Option<Span>, Broken> {
     let mut at = span.first;
     loop {
         let progress = fill.now();
         let until = progress.readable.min(span.last + 1);
         if let Some(file) = progress.file.as_ref().filter(|_| at < until) {
-            transport.send(file, at, until - at).await?;
+            send(front, transport, party, file, Span { first: at, last: until - 1 }).await?;
             at = until;
         }
         if at > span.last {
@@ -185,15 +221,22 @@ async fn follow(transport: &mut Transport, fill: &mut Fill, span: Span) -> Resul
 async fn pass(
     front: &Arc<Front>,
     transport: &mut Transport,
+    party: &Party,
     body: &BlobBody,
     span: Span,
     size: u64,
 ) -> Result<(), Broken> {
-    relay(transport, front.cache.pass(&body.place, body.digest, span, size).await?).await
+    relay(front, transport, party, front.cache.pass(&body.place, body.digest, span, size).await?).await
 }
 
-async fn relay(transport: &mut Transport, mut passing: Passing) -> Result<(), Broken> {
+async fn relay(
+    front: &Arc<Front>,
+    transport: &mut Transport,
+    party: &Party,
+    mut passing: Passing,
+) -> Result<(), Broken> {
     while let Some(bytes) = passing.next().await? {
+        front.cache.shares().send(party, bytes.len() as u64).await;
         transport.write(&bytes).await?;
     }
     Ok(())

@@ -3,7 +3,6 @@
 //! A client's certificate names its cluster as common name and its tenants as organisations, the way Kubernetes reads
 //! users and groups.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -111,7 +110,7 @@ impl std::fmt::Debug for Tls {
 pub fn client(connection: &ServerConnection) -> Client {
     let leaf = connection.peer_certificates().and_then(|chain| chain.first());
     let certificate = leaf.and_then(|leaf| x509_cert::Certificate::from_der(leaf).ok());
-    let mut client = Client { cluster: None, tenants: BTreeSet::new() };
+    let mut client = Client::default();
     let Some(certificate) = certificate else { return client };
     for part in certificate.tbs_certificate().subject().iter() {
         let value = &part.value;

@@ -1,6 +1,6 @@
 //! The budget: never exceeded, kept by removing what is cold, and no reason to fail a pull.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use bailey_oci::Digest;
 use bailey_testkit::registry::{Flavour, Image, Layer};
 use tokio::task::JoinSet;
 
-use crate::site::{Site, bytes_below, until};
+use crate::site::{Site, until};
 
 const BUDGET: u64 = 3 << 20;
 const LAYER: u64 = 600_000;
@@ -63,9 +63,25 @@ impl Watch {
     }
 }
 
-/// A file that is renamed between the two looks counts twice, so fills are looked at last.
+/// What lies in a store at one moment. Blobs that are evicted, and fills that begin in their room, while this looks are
+/// not counted together: a blob counts if it is there before and after the look at fills.
 fn taken(store: &Path) -> u64 {
-    bytes_below(&store.join("blobs")) + bytes_below(&store.join("fills"))
+    let blobs = files_below(&store.join("blobs"));
+    let fills: u64 = files_below(&store.join("fills")).values().sum();
+    let after = files_below(&store.join("blobs"));
+    fills + blobs.iter().filter(|(path, _)| after.contains_key(*path)).map(|(_, bytes)| bytes).sum::<u64>()
+}
+
+fn files_below(folder: &Path) -> HashMap<PathBuf, u64> {
+    let mut files = HashMap::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => files.extend(files_below(&entry.path())),
+            Ok(metadata) => drop(files.insert(entry.path(), metadata.len())),
+            Err(_) => {}
+        }
+    }
+    files
 }
 
 /// Budgets were looked at afterwards, or freed nothing; disks ran full.

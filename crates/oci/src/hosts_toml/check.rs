@@ -44,8 +44,15 @@ pub fn check(text: &str) -> Vec<Problem> {
             key => of_host(key, value, "", &mut problems),
         }
     }
-    if !table.contains_key("server") && !table.get("host").is_some_and(Value::is_table) {
+    let names_hosts = table.get("host").and_then(Value::as_table).is_some_and(|hosts| !hosts.is_empty());
+    if !table.contains_key("server") && !names_hosts {
         problems.push(problem("file", "it names neither `server` nor a host"));
+    }
+    if !table.contains_key("host") {
+        problems.push(problem(
+            "file",
+            "containerd 1.6 passes over a file without a table `[host]`, even an empty one",
+        ));
     }
     problems
 }

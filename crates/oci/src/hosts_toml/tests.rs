@@ -44,6 +44,8 @@ server = "http://127.0.0.1:5000/v2/registry.example"
 capabilities = ["pull", "resolve"]
 override_path = true
 dial_timeout = "2000ms"
+
+[host]
 "#
     );
     assert_eq!(file("registry.example", true).text(), expected);
@@ -132,6 +134,7 @@ fn what_containerd_would_ignore_is_found() {
         ("server = \"https://a.example\"\nclient = [[\"one\"]]", "client"),
         ("server = \"https://a.example\"\nclient = 5", "client"),
         ("host = 5", "host"),
+        ("server = \"https://a.example\"", "file"),
     ];
     for (text, field) in cases {
         let problems = check(text);
@@ -139,7 +142,7 @@ fn what_containerd_would_ignore_is_found() {
     }
     assert!(check(&"#".repeat(70_000))[0].what.contains("larger"));
     for text in ["1s", "1m30s", "500ms", "1.5h"] {
-        let text = format!("server = \"https://a.example\"\ndial_timeout = \"{text}\"");
+        let text = format!("server = \"https://a.example\"\ndial_timeout = \"{text}\"\n[host]");
         assert_eq!(check(&text), []);
     }
 }

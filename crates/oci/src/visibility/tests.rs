@@ -12,7 +12,7 @@ fn names(names: &[&str]) -> BTreeSet<Arc<str>> {
 }
 
 fn client(cluster: &str, tenants: &[&str]) -> Client {
-    Client { cluster: Some(cluster.into()), tenants: names(tenants) }
+    Client { cluster: Some(cluster.into()), tenants: names(tenants), guest_of: None }
 }
 
 fn only(clusters: &[&str], tenants: &[&str]) -> Audience {

@@ -78,3 +78,15 @@ pub fn controller_manager(dir: &Path, kubeconfig: &Path) -> Vec<String> {
         "--kube-api-burst=600".to_owned(),
     ]
 }
+
+/// Returns the arguments of the scheduler, which serves nothing itself.
+pub fn scheduler(kubeconfig: &Path) -> Vec<String> {
+    let kubeconfig = kubeconfig.display();
+    vec![
+        format!("--kubeconfig={kubeconfig}"),
+        format!("--authentication-kubeconfig={kubeconfig}"),
+        format!("--authorization-kubeconfig={kubeconfig}"),
+        "--leader-elect=false".to_owned(),
+        "--secure-port=0".to_owned(),
+    ]
+}

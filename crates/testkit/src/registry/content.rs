@@ -26,7 +26,7 @@ impl Flavour {
         }
     }
 
-    fn config(self) -> &'static str {
+    pub(super) fn config(self) -> &'static str {
         match self {
             Self::Oci => "application/vnd.oci.image.config.v1+json",
             Self::Docker => "application/vnd.docker.container.image.v1+json",
@@ -238,12 +238,12 @@ impl Stored {
     }
 }
 
-fn descriptor(blob: &Blob, media_type: &str) -> Value {
+pub(super) fn descriptor(blob: &Blob, media_type: &str) -> Value {
     json!({ "mediaType": media_type, "digest": blob.digest.to_string(), "size": blob.size() })
 }
 
 /// JSON as nobody else would write it, so that whoever writes it anew changes the digest.
-fn spaced(value: &Value) -> Vec<u8> {
+pub(super) fn spaced(value: &Value) -> Vec<u8> {
     format!("{value:#}\n \n").replace("\": ", "\" :\t").into_bytes()
 }
 

@@ -1,7 +1,7 @@
 //! A client of plain HTTP/1.1 that shows what came over the wire: headers as sent, and how a body ended.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use bailey_oci::{Algorithm, Digest};
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 use super::upstream::lock;
 
@@ -20,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug)]
 pub struct Http {
     address: SocketAddr,
+    /// The own address that the server sees; any if absent.
+    from: Option<IpAddr>,
     idle: Arc<Mutex<Vec<Connection>>>,
 }
 
@@ -62,7 +64,12 @@ pub enum BodyEnd {
 
 impl Http {
     pub fn new(address: SocketAddr) -> Self {
-        Self { address, idle: Arc::default() }
+        Self { address, from: None, idle: Arc::default() }
+    }
+
+    /// Has connections come from this address of the machine.
+    pub fn coming_from(self, from: IpAddr) -> Self {
+        Self { from: Some(from), ..self }
     }
 
     pub async fn get(&self, target: &str) -> anyhow::Result<Answer> {
@@ -93,12 +100,12 @@ impl Http {
         let is_pooled = pooled.is_some();
         let connection = match pooled {
             Some(connection) => connection,
-            None => Connection::open(self.address).await?,
+            None => Connection::open(self.address, self.from).await?,
         };
         match self.on(connection, method, &request, started).await {
             // A server may close a connection that idles just as it is used again.
             Err(_) if is_pooled => {
-                let connection = Connection::open(self.address).await?;
+                let connection = Connection::open(self.address, self.from).await?;
                 self.on(connection, method, &request, started).await
             }
             answered => answered,
@@ -150,8 +157,12 @@ impl Http {
 }
 
 impl Connection {
-    async fn open(address: SocketAddr) -> anyhow::Result<Self> {
-        let stream = TcpStream::connect(address).await.with_context(|| format!("connecting to {address}"))?;
+    async fn open(address: SocketAddr, from: Option<IpAddr>) -> anyhow::Result<Self> {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        if let Some(from) = from {
+            socket.bind((from, 0).into())?;
+        }
+        let stream = socket.connect(address).await.with_context(|| format!("connecting to {address}"))?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, buffer: BytesMut::with_capacity(64 * 1024) })
     }
