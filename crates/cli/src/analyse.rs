@@ -5,6 +5,7 @@
 
 pub mod args;
 mod baseline;
+mod changes;
 mod cover;
 mod diff;
 mod document;

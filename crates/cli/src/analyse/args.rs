@@ -143,6 +143,9 @@ pub struct AuditArguments {
     /// Where to read.
     #[command(flatten)]
     pub input: InputArguments,
+    /// For benchmarks: takes so many bindings away one by one, and puts each back, before the answer is made.
+    #[arg(long, value_name = "COUNT", hide = true, requires = "timings")]
+    pub bench_incremental: Option<usize>,
 }
 
 /// What to look at.

@@ -158,13 +158,15 @@ pub struct Clock {
     last: Instant,
     laps: Map<String, Value>,
     graph: Value,
+    /// How long changes took, in seconds.
+    pub changes: Vec<f64>,
 }
 
 impl Clock {
     /// Starts.
     pub fn start() -> Self {
         let now = Instant::now();
-        Self { start: now, last: now, laps: Map::new(), graph: Value::Null }
+        Self { start: now, last: now, laps: Map::new(), graph: Value::Null, changes: Vec::new() }
     }
 
     /// Ends a part.
@@ -177,15 +179,24 @@ impl Clock {
     /// The line: seconds of each part and in all, the most memory that was in use, the size of the graph.
     pub fn line(&self, verb: &str) -> String {
         let total = seconds(self.last.duration_since(self.start).as_secs_f64());
-        json!({
+        let mut line = json!({
             "schema": "bailey.timings/v1",
             "verb": verb,
             "seconds": self.laps,
             "total": total,
             "peakBytes": peak_bytes(),
             "graph": self.graph,
-        })
-        .to_string()
+        });
+        if !self.changes.is_empty() {
+            let mut sorted = self.changes.clone();
+            sorted.sort_by(f64::total_cmp);
+            let at = |percent: usize| sorted.get((sorted.len() - 1) * percent / 100).copied().map(seconds);
+            let quantiles = [("incremental_p50", at(50)), ("incremental_p99", at(99))];
+            if let Some(line) = line.as_object_mut() {
+                line.extend(quantiles.map(|(name, value)| (name.to_owned(), json!(value))));
+            }
+        }
+        line.to_string()
     }
 }
 

@@ -9,6 +9,7 @@ use super::args::{
     AuditArguments, DiffArguments, ExplainArguments, ReachArguments, WhatIfArguments, WhoCanReadArguments,
     WhoseArguments, WhyArguments,
 };
+use super::changes;
 use super::cover::Cover;
 use super::document::{Document, Explanation, Report};
 use super::input::{Clock, Loaded};
@@ -104,7 +105,12 @@ pub async fn audit(arguments: &AuditArguments, global: &Global, screen: &Screen)
     };
     let loaded = Loaded::read(global, &arguments.input, &mut answer.clock).await?;
     let (names, hints) = (loaded.names(), loaded.hints.clone());
-    let mut audit = loaded.close(&mut answer.clock).audit(arguments.subjects);
+    let mut access = loaded.close(&mut answer.clock);
+    if let Some(count) = arguments.bench_incremental {
+        answer.clock.changes = changes::measure(&mut access, count);
+        answer.clock.lap("incremental");
+    }
+    let mut audit = access.audit(arguments.subjects);
     audit.hints.extend(hints);
     let report = report(audit, &wishes, &names)?;
     let exit = report.gate.exit(report.audit.complete);

@@ -60,9 +60,20 @@ impl Timings {
         struct Line {
             #[serde(alias = "seconds")]
             timings: Timings,
+            incremental_p50: Option<f64>,
+            incremental_p99: Option<f64>,
+        }
+        impl Line {
+            fn all(mut self) -> Timings {
+                let changes =
+                    [("incremental_p50", self.incremental_p50), ("incremental_p99", self.incremental_p99)];
+                let changes = changes.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+                self.timings.0.extend(changes);
+                self.timings
+            }
         }
         let lines = text.lines().filter_map(|line| line.get(line.find('{')?..));
-        lines.filter_map(|line| serde_json::from_str::<Line>(line).ok()).next_back().map(|line| line.timings)
+        lines.filter_map(|line| serde_json::from_str::<Line>(line).ok()).next_back().map(Line::all)
     }
 
     /// Returns the seconds of a part.
@@ -165,6 +176,9 @@ mod tests {
         let other = "note: {\"verb\":\"reach\",\"seconds\":{\"close\":0.1,\"answer\":0.02},\"total\":1}";
         let found = Timings::find(other).unwrap();
         assert_eq!((found.graph(), found.query()), (Some(0.1), Some(0.02)));
+        let with_changes = "{\"seconds\":{\"close\":0.1},\"incremental_p50\":0.002,\"incremental_p99\":0.03}";
+        let found = Timings::find(with_changes).unwrap();
+        assert_eq!((found.part("incremental_p50"), found.part("incremental_p99")), (Some(0.002), Some(0.03)));
     }
 
     #[test]

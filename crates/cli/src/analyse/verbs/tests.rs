@@ -215,4 +215,17 @@ fn timings_go_beside_the_answer() {
     let laps: Vec<_> = line["seconds"].as_object().unwrap().keys().collect();
     assert_eq!(laps, ["load", "close", "answer", "render"]);
     assert!(line["graph"]["nodes"].as_u64() > Some(0), "{line}");
+    assert_eq!(line.get("incremental_p99"), None);
+}
+
+#[test]
+fn changes_that_are_measured_leave_the_answer_as_it_was() {
+    let place = Place::new();
+    let audit = format!("audit {AFTER} --timings -o json");
+    let plain = place.call(&audit).unwrap();
+    let measured = place.call(&format!("{audit} --bench-incremental 5")).unwrap();
+    assert_eq!(measured.text, plain.text);
+    let line: Value = serde_json::from_str(measured.notes.last().unwrap()).unwrap();
+    assert!(line["incremental_p50"].as_f64() <= line["incremental_p99"].as_f64(), "{line}");
+    assert!(line["incremental_p50"].as_f64() > Some(0.0), "{line}");
 }
