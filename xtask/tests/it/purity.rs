@@ -6,7 +6,8 @@ use std::process::Command;
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 /// Crates that decide and never talk: they run in a test, in a browser and in a plan alike.
-const PURE: [&str; 5] = ["bailey-access", "bailey-api", "bailey-attacks", "bailey-guardrails", "bailey-oci"];
+const PURE: [&str; 6] =
+    ["bailey-access", "bailey-api", "bailey-attacks", "bailey-guardrails", "bailey-oci", "bailey-tunnel"];
 /// What a crate that talks is made with. kube's derive and core types are data; its client is not.
 const TALKS: [&str; 10] = [
     "tokio",
@@ -22,7 +23,7 @@ const TALKS: [&str; 10] = [
 ];
 /// Our crates from bottom to top; each may know those above it in this list only.
 const LAYERS: [&[&str]; 7] = [
-    &["bailey-access", "bailey-api", "bailey-attacks", "bailey-oci"],
+    &["bailey-access", "bailey-api", "bailey-attacks", "bailey-oci", "bailey-tunnel"],
     &["bailey-guardrails", "bailey-process"],
     &["bailey-collect"],
     &["bailey-auditor", "bailey-cache", "bailey-cli", "bailey-operator"],
