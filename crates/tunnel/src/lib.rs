@@ -4,4 +4,10 @@
 //! cluster may reach, whose turn it is and how long to wait are answered here from data alone: time
 //! is a parameter, sockets and keys are elsewhere.
 
+pub mod backoff;
+pub mod control;
+pub mod directory;
+pub mod gate;
+pub mod memory;
 pub mod names;
+pub mod turns;

@@ -56,7 +56,9 @@ pub struct Identity {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// Not a label of DNS.
-    #[error("`{name}` is no name of {what}: it must be a label of DNS (a-z, 0-9 and -, 63 characters at most)")]
+    #[error(
+        "`{name}` is no name of {what}: it must be a label of DNS (a-z, 0-9 and -, 63 characters at most)"
+    )]
     Label {
         /// What was to be named.
         what: &'static str,
@@ -64,7 +66,9 @@ pub enum NameError {
         name: String,
     },
     /// Not a UID.
-    #[error("`{uid}` is no UID of a Cluster: it must be hexadecimal digits and -, as `metadata.uid` has them")]
+    #[error(
+        "`{uid}` is no UID of a Cluster: it must be hexadecimal digits and -, as `metadata.uid` has them"
+    )]
     Uid {
         /// What was written.
         uid: String,
@@ -73,7 +77,9 @@ pub enum NameError {
     #[error("a label for SNI must be 32 hexadecimal digits in lower case")]
     Sni,
     /// Not an identity.
-    #[error("`{id}` is no identity of an installation; it should be like `spiffe://INSTALLATION/cluster/UID`")]
+    #[error(
+        "`{id}` is no identity of an installation; it should be like `spiffe://INSTALLATION/cluster/UID`"
+    )]
     Identity {
         /// What was written.
         id: String,
