@@ -57,7 +57,7 @@ pub struct Service {
     pub name: ServiceName,
     /// Where it is, as HOST:PORT.
     pub backend: String,
-    /// On which port agents listen for it.
+    /// On which port agents listen for it; 0 for any that is free.
     pub agent_port: u16,
     /// Who may reach it.
     #[serde(default)]
@@ -152,7 +152,7 @@ impl Index {
             if services.insert(service.name.clone(), at).is_some() {
                 return Err(twice("the service", service.name.as_str()));
             }
-            if !ports.insert(service.agent_port) {
+            if service.agent_port != 0 && !ports.insert(service.agent_port) {
                 return Err(twice("the agents' port of the service", service.name.as_str()));
             }
         }

@@ -5,7 +5,7 @@
 //! [`Limits::contended`] in flight. Where a rate is known, chunks go by deficit round robin (Shreedhar and Varghese,
 //! 1995). A cluster that is alone has everything.
 //!
-//! INVARIANT: what is in flight never exceeds [`Limits::process`], one chunk more aside.
+//! INVARIANT: what is in flight and not stuck never exceeds [`Limits::process`], one chunk more aside.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -33,6 +33,9 @@ impl Default for Limits {
 
 /// How long a cluster counts as one that sends, after it last did.
 const RECENT: Duration = Duration::from_millis(20);
+/// What is in flight for longer waits for the network and not for the processor, so it no longer counts: a dead
+/// connection must not keep the others of its cluster.
+const STUCK: Duration = Duration::from_millis(100);
 /// Tokens are kept for this long, so that a pause does not cost a rate.
 const BURST: Duration = Duration::from_millis(10);
 
@@ -57,11 +60,32 @@ pub struct Turns<K> {
 struct Share {
     waiting: VecDeque<(Ticket, usize)>,
     deficit: usize,
+    granted: VecDeque<Granted>,
     in_flight: usize,
     asked: Duration,
 }
 
+#[derive(Debug)]
+struct Granted {
+    ticket: Ticket,
+    bytes: usize,
+    since: Duration,
+}
+
 impl Share {
+    /// Stops counting what is stuck.
+    fn give_up(&mut self, now: Duration) -> usize {
+        let mut freed = 0;
+        while let Some(oldest) =
+            self.granted.front().filter(|oldest| now.saturating_sub(oldest.since) >= STUCK)
+        {
+            freed += oldest.bytes;
+            self.granted.pop_front();
+        }
+        self.in_flight -= freed;
+        freed
+    }
+
     fn is_idle(&self, now: Duration) -> bool {
         self.waiting.is_empty() && self.in_flight == 0 && now.saturating_sub(self.asked) > RECENT
     }
@@ -130,6 +154,7 @@ impl<K: Clone + Eq + Hash> Turns<K> {
             share.deficit -= bytes;
             share.waiting.pop_front();
             share.in_flight += bytes;
+            share.granted.push_back(Granted { ticket, bytes, since: now });
             self.in_flight += bytes;
             match share.waiting.front() {
                 None => {
@@ -146,11 +171,13 @@ impl<K: Clone + Eq + Hash> Turns<K> {
     }
 
     /// Takes back what was granted: the chunk is on the socket, or will not be sent.
-    pub fn done(&mut self, cluster: &K, bytes: usize) {
-        if let Some(share) = self.clusters.get_mut(cluster) {
-            let bytes = bytes.min(share.in_flight);
-            share.in_flight -= bytes;
-            self.in_flight = self.in_flight.saturating_sub(bytes);
+    pub fn done(&mut self, cluster: &K, ticket: Ticket) {
+        let Some(share) = self.clusters.get_mut(cluster) else { return };
+        // Near the front: chunks of one cluster are done about in order.
+        let at = share.granted.iter().position(|granted| granted.ticket == ticket);
+        if let Some(granted) = at.and_then(|at| share.granted.remove(at)) {
+            share.in_flight -= granted.bytes;
+            self.in_flight -= granted.bytes;
         }
     }
 
@@ -165,10 +192,17 @@ impl<K: Clone + Eq + Hash> Turns<K> {
         true
     }
 
-    /// Tells after which pause [`Turns::next`] should be asked again though nothing is done: only a rate needs it.
-    pub fn pause(&self) -> Option<Duration> {
-        let rate = self.limits.rate.filter(|_| !self.order.is_empty())?;
-        (self.tokens <= 0.0).then(|| Duration::from_secs_f64((1.0 - self.tokens) / rate.max(1) as f64))
+    /// Tells after which pause [`Turns::next`] should be asked again though nothing is done; None while nobody waits.
+    pub fn pause(&self, now: Duration) -> Option<Duration> {
+        if self.order.is_empty() {
+            return None;
+        }
+        let oldest =
+            self.clusters.values().filter_map(|share| share.granted.front()).map(|granted| granted.since);
+        let stuck = oldest.min().map(|since| (since + STUCK).saturating_sub(now));
+        let rate = self.limits.rate.filter(|_| self.tokens <= 0.0);
+        let refill = rate.map(|rate| Duration::from_secs_f64((1.0 - self.tokens) / rate.max(1) as f64));
+        stuck.into_iter().chain(refill).min()
     }
 
     /// Tells how many bytes are in flight, and how many chunks wait.
@@ -178,7 +212,11 @@ impl<K: Clone + Eq + Hash> Turns<K> {
 
     /// What one cluster may have in flight now.
     fn cap(&mut self, now: Duration) -> usize {
-        self.clusters.retain(|_, share| !share.is_idle(now));
+        let freed = &mut self.in_flight;
+        self.clusters.retain(|_, share| {
+            *freed -= share.give_up(now);
+            !share.is_idle(now)
+        });
         if self.clusters.len() > 1 { self.limits.contended } else { self.limits.process }
     }
 

@@ -12,7 +12,7 @@ const CHUNK: usize = 64 << 10;
 fn processor(streams: &[usize], limits: Limits, chunks: usize) -> Vec<usize> {
     let mut turns = Turns::new(limits);
     let (mut sent, mut owner) = (vec![0; streams.len()], HashMap::new());
-    let mut running: VecDeque<usize> = VecDeque::new();
+    let mut running = VecDeque::new();
     let mut now = Duration::ZERO;
     for (cluster, count) in streams.iter().enumerate() {
         for _ in 0..*count {
@@ -21,13 +21,13 @@ fn processor(streams: &[usize], limits: Limits, chunks: usize) -> Vec<usize> {
     }
     for _ in 0..chunks {
         while let Some(ticket) = turns.next(now) {
-            running.push_back(owner.remove(&ticket).unwrap());
+            running.push_back((owner.remove(&ticket).unwrap(), ticket));
         }
         // The oldest of all that run is finished first, which shares the processor evenly.
-        let cluster = running.pop_front().unwrap();
+        let (cluster, ticket) = running.pop_front().unwrap();
         now += Duration::from_micros(200);
         sent[cluster] += CHUNK;
-        turns.done(&cluster, CHUNK);
+        turns.done(&cluster, ticket);
         owner.insert(turns.ask(&cluster, CHUNK, now), cluster);
     }
     sent
@@ -50,10 +50,10 @@ fn who_is_alone_has_everything() {
     for _ in 0..64 {
         turns.ask(&0, CHUNK, Duration::ZERO);
     }
-    let granted = std::iter::from_fn(|| turns.next(Duration::ZERO)).count();
-    assert_eq!(granted * CHUNK, Limits::default().process);
+    let granted: Vec<_> = std::iter::from_fn(|| turns.next(Duration::ZERO)).collect();
+    assert_eq!(granted.len() * CHUNK, Limits::default().process);
     turns.ask(&1, CHUNK, Duration::ZERO);
-    turns.done(&0, CHUNK);
+    turns.done(&0, granted[0]);
     let next = turns.next(Duration::ZERO);
     assert!(next.is_some(), "the other one comes first");
     assert_eq!(turns.clusters[&1].in_flight, CHUNK);
@@ -79,16 +79,31 @@ fn a_rate_is_kept_and_shared_by_turns() {
         while let Some(ticket) = turns.next(now) {
             let cluster = owner.remove(&ticket).unwrap();
             sent[cluster] += CHUNK;
-            turns.done(&cluster, CHUNK);
+            turns.done(&cluster, ticket);
             owner.insert(turns.ask(&cluster, CHUNK, now), cluster);
         }
-        now += turns.pause().unwrap();
+        now += turns.pause(now).unwrap();
     }
     let all: usize = sent.iter().sum();
     assert!((190_000_000..=202_000_000).contains(&all), "{all}");
     for bytes in sent {
         assert!(bytes * 100 >= all / 4 * 95, "{sent:?}");
     }
+}
+
+#[test]
+fn a_dead_connection_does_not_keep_the_others_of_its_cluster() {
+    let mut turns = Turns::new(Limits::default());
+    turns.ask(&1, CHUNK, Duration::ZERO);
+    let stuck: Vec<_> = (0..4).map(|_| turns.ask(&0, CHUNK, Duration::ZERO)).collect();
+    let granted = std::iter::from_fn(|| turns.next(Duration::ZERO)).count();
+    assert_eq!(granted, 3, "one of the other and two of ours");
+    assert_eq!(turns.pause(Duration::ZERO), Some(STUCK));
+    assert_eq!(turns.next(STUCK), Some(stuck[2]));
+    turns.done(&0, stuck[0]);
+    turns.done(&0, stuck[2]);
+    assert_eq!(turns.next(STUCK), Some(stuck[3]));
+    assert_eq!(turns.load(), (CHUNK, 0));
 }
 
 #[test]
@@ -133,8 +148,9 @@ proptest! {
                     prop_assert!(waiting.insert(turns.ask(&cluster, bytes, now), (cluster, bytes)).is_none());
                 }
                 Step::Done(at) if !running.is_empty() => {
-                    let (cluster, bytes) = running.swap_remove(at % running.len());
-                    turns.done(&cluster, bytes);
+                    let (cluster, _, ticket) = running.swap_remove(at % running.len());
+                    turns.done(&cluster, ticket);
+                    turns.done(&cluster, ticket);
                 }
                 Step::Cancel(at) if !waiting.is_empty() => {
                     let ticket = *waiting.keys().nth(at % waiting.len()).unwrap();
@@ -146,19 +162,23 @@ proptest! {
                 Step::Done(_) | Step::Cancel(_) => {}
             }
             while let Some(ticket) = turns.next(now) {
-                running.push(waiting.remove(&ticket).unwrap());
+                let (cluster, bytes) = waiting.remove(&ticket).unwrap();
+                running.push((cluster, bytes, ticket));
             }
-            let bytes: usize = running.iter().map(|(_, bytes)| bytes).sum();
-            prop_assert_eq!(turns.load(), (bytes, waiting.len()));
-            prop_assert!(running.len() == 1 || bytes <= limits.process);
+            let bytes: usize = running.iter().map(|(_, bytes, _)| bytes).sum();
+            let (counted, left) = turns.load();
+            prop_assert!(counted <= bytes);
+            prop_assert_eq!(left, waiting.len());
+            prop_assert!(counted <= limits.process);
         }
         for _ in 0..10_000 {
-            for (cluster, bytes) in running.drain(..) {
-                turns.done(&cluster, bytes);
+            for (cluster, _, ticket) in running.drain(..) {
+                turns.done(&cluster, ticket);
             }
-            now += turns.pause().unwrap_or(Duration::ZERO) + Duration::from_micros(1);
+            now += turns.pause(now).unwrap_or(Duration::ZERO) + Duration::from_micros(1);
             while let Some(ticket) = turns.next(now) {
-                running.push(waiting.remove(&ticket).unwrap());
+                let (cluster, bytes) = waiting.remove(&ticket).unwrap();
+                running.push((cluster, bytes, ticket));
             }
             if waiting.is_empty() {
                 break;
