@@ -40,12 +40,12 @@ pub(super) async fn run(shared: &Arc<Shared>, signal: Signal) {
             stays
         });
         for offer in offers {
-            if !listening.contains_key(&offer) {
+            let (service, port) = offer.clone();
+            listening.entry(offer).or_insert_with(|| {
                 let (shared, places) = (Arc::clone(shared), Arc::clone(&places));
-                let (service, port) = offer.clone();
                 let address = SocketAddr::new(shared.options.listen, port);
-                listening.insert(offer, tasks.spawn(listen(service, address, shared, places)));
-            }
+                tasks.spawn(listen(service, address, shared, places))
+            });
         }
         tokio::select! {
             () = signal.started() => break,

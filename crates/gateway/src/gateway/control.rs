@@ -21,8 +21,16 @@ pub(super) async fn run(body: RecvStream, mut respond: SendResponse<Bytes>, sess
     let mut lines = Lines::new(body);
     let mut every = tokio::time::interval(EVERY);
     let mut told = None;
+    let mut leaving = session.leaving.subscribe();
     loop {
         tokio::select! {
+            // The end is told in order, so that the agent comes again elsewhere at once.
+            _ = leaving.wait_for(|leaving| *leaving) => {
+                if let Err(error) = out.send_data(Bytes::new(), true) {
+                    tracing::debug!(%error, "the agent is gone already");
+                }
+                return;
+            }
             _ = every.tick() => told = None,
             Ok(()) = known.changed() => {}
             line = lines.next::<Report>() => match line {

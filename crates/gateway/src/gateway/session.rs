@@ -9,6 +9,7 @@ use bailey_process::drain::Signal;
 use bailey_tunnel::directory::{Certificate, Cluster};
 use bytes::Bytes;
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_rustls::server::TlsStream;
@@ -46,6 +47,8 @@ pub(super) struct Session {
     pub shared: Arc<Shared>,
     pub cluster: Cluster,
     pub meter: Meter,
+    /// True once the agent was asked to go elsewhere: what would never end by itself ends then.
+    pub leaving: watch::Sender<bool>,
 }
 
 /// Runs a session to its end: in order if it is over, and with a RST, streams and all, if it may not go on.
@@ -55,7 +58,8 @@ pub(super) async fn run(established: Established, shared: Arc<Shared>, signal: S
     tracing::info!(cluster = cluster.name, %from, "session");
     shared.roster.enter(&cluster.uid, from, certificate.not_after);
     shared.metrics.sessions.get_or_create(&label).inc();
-    let session = Arc::new(Session { shared: Arc::clone(&shared), cluster, meter });
+    let leaving = watch::Sender::new(false);
+    let session = Arc::new(Session { shared: Arc::clone(&shared), cluster, meter, leaving });
     let (http, reason) = serve(http, &session, &certificate, signal).await;
     if reason != CLOSED {
         socket::abort(&end);
@@ -111,10 +115,12 @@ async fn serve(
             () = &mut alive => return (http, "NoAnswer"),
             () = &mut drain, if !draining => {
                 draining = true;
+                session.leaving.send_replace(true);
                 http.graceful_shutdown();
             }
             () = &mut leave, if !leaving => {
                 leaving = true;
+                session.leaving.send_replace(true);
                 http.graceful_shutdown();
             }
             _ = fit.tick() => {

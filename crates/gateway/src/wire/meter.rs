@@ -18,7 +18,10 @@ const DATA: u8 = 0;
 
 /// The chunks of a connection that are not on the socket yet.
 #[derive(Clone, Debug, Default)]
-pub struct Meter(Arc<Mutex<HashMap<u32, VecDeque<(usize, Option<Turn>)>>>>);
+pub struct Meter(Arc<Mutex<Chunks>>);
+
+/// For each stream, how much of each chunk is to come, in order.
+type Chunks = HashMap<u32, VecDeque<(usize, Option<Turn>)>>;
 
 impl Meter {
     /// Keeps a turn until so many bytes more of its stream are written.
@@ -50,7 +53,7 @@ impl Meter {
         drop(over);
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut HashMap<u32, VecDeque<(usize, Option<Turn>)>>) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut Chunks) -> T) -> T {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

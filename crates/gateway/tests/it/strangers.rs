@@ -161,9 +161,10 @@ async fn one_prefix_cannot_take_all_handshakes() {
     let installation = Installation::new(1);
     let gate = Limits { prefix_open: 8, ..Limits::default() };
     let gateway = installation.gateway_with(Options { gate, ..Options::default() }).await;
-    let mut open = Vec::new();
+    let mut open: Vec<TcpStream> = Vec::new();
     for _ in 0..12 {
-        open.push(TcpStream::connect(gateway.address).await.unwrap());
+        // A refused one may be reset before its connect has returned.
+        open.extend(TcpStream::connect(gateway.address).await.ok());
     }
     crate::fixture::until("limit", || gateway.shared.metrics().refusals("PrefixLimit") == 4).await;
     assert_eq!(gateway.shared.load().handshakes, 8);

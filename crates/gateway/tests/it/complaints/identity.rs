@@ -114,6 +114,7 @@ async fn certificates_from_before_a_moment_can_be_revoked() {
     let gateway = installation.gateway().await;
     let agent = installation.agent(0, &[gateway.address]);
     let mut client = agent.connect("images").await;
+    say(&mut client, b"before").await;
     let later = std::time::SystemTime::now() + Duration::from_secs(60);
     let moment = later.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() - 30;
     installation.change(|directory| directory.clusters[0].revoked_before = Some(moment));
