@@ -29,9 +29,9 @@ use tokio::task::JoinSet;
 pub use self::dial::{DialError, HttpProxy, ProxyError};
 pub use self::metrics::Metrics;
 use self::pool::Pool;
-use crate::identity::credentials::Current;
 use crate::wire::ledger::Ledger;
 use crate::wire::settings::Settings;
+use bailey_identity::credentials::Current;
 
 /// How an agent runs.
 #[derive(Clone, Debug)]

@@ -15,10 +15,10 @@ mod stream;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use bailey_process::drain::Signal;
-use bailey_tunnel::directory::{Index, Seconds};
+use bailey_tunnel::directory::Index;
 use bailey_tunnel::gate::{Gate, Limits as GateLimits};
 use bailey_tunnel::memory::Memory;
 use bailey_tunnel::turns::Limits as TurnLimits;
@@ -31,11 +31,11 @@ use tokio::time::Instant;
 pub use self::directory_file::{DirectoryError, FollowDirectory, follow as follow_directory};
 pub use self::metrics::Metrics;
 pub use self::roster::{Roster, Seen};
-use crate::identity::credentials::{Credentials, Current};
-use crate::identity::tls;
 use crate::wire::ledger::Ledger;
 use crate::wire::scheduler::Scheduler;
 use crate::wire::settings::Settings;
+use bailey_identity::credentials::{Credentials, Current};
+use bailey_identity::tls;
 
 /// The index that holds now.
 pub type Known = watch::Receiver<Arc<Index>>;
@@ -179,15 +179,4 @@ pub async fn serve(listener: TcpListener, shared: Arc<Shared>, signal: Signal) {
 /// The address as others know it: an IPv4 address that came over IPv6 is one of IPv4.
 fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
-}
-
-/// Seconds since 1970; the management cluster's clock is the one that counts.
-pub(crate) fn now() -> Seconds {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs())
-}
-
-/// A number in [0, 1), for what must not happen everywhere at once.
-pub(crate) fn random() -> f64 {
-    // Without randomness things happen at once, which is the worst that can come of it.
-    getrandom::u32().map_or(0.0, |bits| f64::from(bits) / (f64::from(u32::MAX) + 1.0))
 }

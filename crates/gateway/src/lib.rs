@@ -2,5 +2,4 @@
 
 pub mod agent;
 pub mod gateway;
-pub mod identity;
 pub mod wire;

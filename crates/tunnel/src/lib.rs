@@ -5,9 +5,11 @@
 //! is a parameter, sockets and keys are elsewhere.
 
 pub mod backoff;
+pub mod claims;
 pub mod control;
 pub mod directory;
 pub mod gate;
+pub mod lifetime;
 pub mod memory;
 pub mod names;
 pub mod turns;

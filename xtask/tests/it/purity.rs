@@ -25,8 +25,8 @@ const TALKS: [&str; 10] = [
 const LAYERS: [&[&str]; 7] = [
     &["bailey-access", "bailey-api", "bailey-attacks", "bailey-oci", "bailey-tunnel"],
     &["bailey-guardrails", "bailey-process"],
-    &["bailey-collect"],
-    &["bailey-auditor", "bailey-cache", "bailey-cli", "bailey-operator"],
+    &["bailey-collect", "bailey-identity"],
+    &["bailey-auditor", "bailey-cache", "bailey-cli", "bailey-gateway", "bailey-issuer", "bailey-operator"],
     &["bailey"],
     &["bailey-testkit"],
     &["xtask"],

@@ -17,12 +17,12 @@ use tokio_rustls::client::TlsStream;
 use super::Shared;
 use super::dial::{DialError, dial};
 use super::metrics::ResultLabel;
-use crate::gateway::now;
-use crate::identity::credentials::Credentials;
-use crate::identity::tls;
 use crate::wire::keepalive::keepalive;
 use crate::wire::meter::{Meter, Metered};
 use crate::wire::socket;
+use bailey_identity::clock::now;
+use bailey_identity::credentials::Credentials;
+use bailey_identity::tls;
 
 /// TLS and the first frames.
 const HANDSHAKE: Duration = Duration::from_secs(10);

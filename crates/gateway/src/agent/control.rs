@@ -14,9 +14,9 @@ use tokio::time::{Instant, interval, sleep, timeout};
 
 use super::connection::{Connection, connect};
 use super::{Shared, skew};
-use crate::gateway::{now, random};
-use crate::identity::credentials::Credentials;
 use crate::wire::lines::{Lines, send};
+use bailey_identity::clock::{now, random};
+use bailey_identity::credentials::Credentials;
 
 const OPEN: Duration = Duration::from_secs(10);
 /// How often the agent reports.

@@ -16,8 +16,8 @@ use tokio::time::{Instant, interval, sleep};
 
 use super::Shared;
 use super::connection::{Connection, connect};
-use crate::gateway::random;
 use crate::wire::meter::Meter;
+use bailey_identity::clock::random;
 
 /// How soon a connection that takes no more streams is noticed.
 const LOOK: Duration = Duration::from_millis(250);

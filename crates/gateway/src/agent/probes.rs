@@ -11,7 +11,7 @@ use tokio::time::sleep;
 
 use super::metrics::ServiceLabel;
 use super::{Shared, stream};
-use crate::gateway::random;
+use bailey_identity::clock::random;
 
 const EVERY: Duration = Duration::from_secs(10);
 /// Probes at a time.

@@ -17,11 +17,12 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::session::{self, Established};
-use super::{Shared, canonical, enrol, now};
-use crate::identity::trust;
+use super::{Shared, canonical, enrol};
 use crate::wire::hello::{self, Again, Hello};
 use crate::wire::meter::{Meter, Metered};
 use crate::wire::socket;
+use bailey_identity::clock::now;
+use bailey_identity::trust;
 
 /// From the first byte to a session.
 const HANDSHAKE: Duration = Duration::from_secs(5);

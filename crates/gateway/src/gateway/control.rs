@@ -8,9 +8,9 @@ use h2::RecvStream;
 use h2::server::SendResponse;
 use http::Response;
 
-use super::now;
 use super::session::Session;
 use crate::wire::lines::{Lines, send};
+use bailey_identity::clock::now;
 
 /// Tells the time again, which shows how far the agent's clock is off.
 const EVERY: Duration = Duration::from_secs(10);

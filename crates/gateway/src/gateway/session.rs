@@ -15,11 +15,12 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_rustls::server::TlsStream;
 
 use super::metrics::ClusterLabel;
-use super::{Shared, now, random, stream};
+use super::{Shared, stream};
 use crate::wire::hello::Again;
 use crate::wire::keepalive::keepalive;
 use crate::wire::meter::{Meter, Metered};
 use crate::wire::socket;
+use bailey_identity::clock::{now, random};
 
 /// After this a session is asked to come again, so that load spreads over gateways that came later.
 const AGE: Duration = Duration::from_secs(8 * 3600);

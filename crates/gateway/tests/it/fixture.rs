@@ -5,8 +5,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use bailey_gateway::identity::credentials::{Credentials, Current};
 use bailey_gateway::{agent, gateway};
+use bailey_identity::credentials::{Credentials, Current};
 use bailey_process::drain::Drain;
 use bailey_process::readiness::Readiness;
 use bailey_tunnel::directory::{Cluster, Directory, Index, Service};

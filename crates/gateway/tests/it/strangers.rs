@@ -42,10 +42,10 @@ fn name(number: u32) -> String {
 /// Shows a certificate to the gateway as an agent does, and gives what came of it once something was said.
 async fn session(
     address: std::net::SocketAddr,
-    credentials: &bailey_gateway::identity::credentials::Credentials,
+    credentials: &bailey_identity::credentials::Credentials,
     sni: &str,
 ) -> std::io::Result<()> {
-    let config = bailey_gateway::identity::tls::client(credentials).unwrap();
+    let config = bailey_identity::tls::client(credentials).unwrap();
     let name = ServerName::try_from(sni.to_owned()).unwrap();
     let stream = TcpStream::connect(address).await?;
     let mut tls = TlsConnector::from(config).connect(name, stream).await?;

@@ -137,7 +137,7 @@ async fn b12_no_session_can_be_resumed() {
     let installation = Installation::new(1);
     let gateway = installation.gateway().await;
     let own = installation.authority.issue(Party::Cluster(uid(0)), HOUR);
-    let mut config = (*bailey_gateway::identity::tls::client(&own).unwrap()).clone();
+    let mut config = (*bailey_identity::tls::client(&own).unwrap()).clone();
     config.resumption = rustls::client::Resumption::in_memory_sessions(16);
     config.alpn_protocols = vec![ALPN.to_vec()];
     let connector = TlsConnector::from(Arc::new(config));

@@ -15,8 +15,8 @@ use rustls::{
     SignatureScheme,
 };
 
-use super::credentials::Credentials;
-use super::trust;
+use crate::credentials::Credentials;
+use crate::trust;
 
 /// Makes the server's side: whoever comes must show a certificate of the installation.
 pub fn server(credentials: &Credentials) -> Result<Arc<ServerConfig>, Error> {

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 use zeroize::Zeroizing;
 
-use super::credentials::{Credentials, CredentialsError, Current};
+use crate::credentials::{Credentials, CredentialsError, Current};
 
 /// Mounted Secrets change by a rename of a folder, which watches of files do not see.
 const EVERY: Duration = Duration::from_secs(1);

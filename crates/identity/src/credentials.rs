@@ -12,7 +12,8 @@ use rustls::sign::CertifiedKey;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 
-use super::trust::{self, CertificateError};
+use crate::key::Key;
+use crate::trust::{self, CertificateError};
 
 /// The credentials that hold now; none before the first are there.
 pub type Current = watch::Receiver<Option<Arc<Credentials>>>;
@@ -68,11 +69,21 @@ pub enum CredentialsError {
 impl Credentials {
     /// Reads a chain, its key and the authorities, each in PEM.
     pub fn from_pem(chain: &[u8], key: &[u8], bundle: &[u8]) -> Result<Self, CredentialsError> {
-        let pem = |what| move |source| CredentialsError::Pem { what, source };
-        let chain = certificates(chain).map_err(pem("certificate"))?;
+        let key = PrivateKeyDer::from_pem_slice(key)
+            .map_err(|source| CredentialsError::Pem { what: "key", source })?;
+        Self::new(chain, key, bundle)
+    }
+
+    /// Takes a chain in PEM for a key that this process made.
+    pub(crate) fn of_key(chain: &[u8], key: &Key, bundle: &[u8]) -> Result<Self, CredentialsError> {
+        Self::new(chain, key.private(), bundle)
+    }
+
+    fn new(chain: &[u8], key: PrivateKeyDer<'static>, bundle: &[u8]) -> Result<Self, CredentialsError> {
+        let chain =
+            certificates(chain).map_err(|source| CredentialsError::Pem { what: "certificate", source })?;
         let leaf = chain.first().ok_or(CredentialsError::Empty { what: "certificate" })?;
         let certificate = trust::read(leaf)?;
-        let key = PrivateKeyDer::from_pem_slice(key).map_err(pem("key"))?;
         let key = CertifiedKey::from_der(chain, key, &aws_lc_rs::default_provider())
             .map_err(CredentialsError::Key)?;
         let (bundle, bundle_hash) = authorities(bundle)?;

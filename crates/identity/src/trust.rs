@@ -3,15 +3,13 @@
 //! Names of hosts play no part: an identity is the one URI in the subject alternative names (SPIFFE X.509-SVID, 2), and
 //! trust comes from the installation's own authorities, never from those of the web.
 
-use bailey_tunnel::directory::{Certificate, Seconds};
+use bailey_tunnel::directory::Certificate;
+use bailey_tunnel::lifetime::BACKDATED;
 use bailey_tunnel::names::{Identity, NameError};
 use rustls::pki_types::CertificateDer;
 use x509_cert::der::Decode as _;
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
-
-/// Certificates say that they begin this much before they were issued, for clocks that are behind.
-pub const BACKDATED: Seconds = 300;
 
 /// A certificate that says nothing which can be used.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +46,7 @@ pub fn read(certificate: &CertificateDer<'_>) -> Result<Certificate, Certificate
     let validity = parsed.validity();
     Ok(Certificate {
         identity,
-        issued: validity.not_before.to_unix_duration().as_secs() + BACKDATED,
+        issued: validity.not_before.to_unix_duration().as_secs() + BACKDATED.as_secs(),
         not_after: validity.not_after.to_unix_duration().as_secs(),
     })
 }
