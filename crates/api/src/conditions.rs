@@ -47,6 +47,14 @@ pub enum Reason {
     ReachesOthers,
     /// Not everything could be read that the answer needs.
     Incomplete,
+    /// Every service of the workload cluster answers.
+    Connected,
+    /// No agent of the workload cluster has a session.
+    NotConnected,
+    /// A service of the workload cluster does not answer.
+    ServiceNotReady,
+    /// The workload cluster's API server could not be used.
+    Unreachable,
 }
 
 impl Reason {
@@ -68,6 +76,10 @@ impl Reason {
             Self::SharedSecrets => "SharedSecrets",
             Self::ReachesOthers => "ReachesOthers",
             Self::Incomplete => "Incomplete",
+            Self::Connected => "Connected",
+            Self::NotConnected => "NotConnected",
+            Self::ServiceNotReady => "ServiceNotReady",
+            Self::Unreachable => "Unreachable",
         }
     }
 }

@@ -10,16 +10,20 @@ mod boundary;
 mod conditions;
 mod image_cache;
 mod installation;
+mod internal_service;
 mod names;
 mod tenant;
+mod workload_cluster;
 
 pub use access_request::*;
 pub use boundary::*;
 pub use conditions::*;
 pub use image_cache::*;
 pub use installation::*;
+pub use internal_service::*;
 pub use names::*;
 pub use tenant::*;
+pub use workload_cluster::*;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
@@ -55,5 +59,13 @@ pub const SCOPED_ROLE: &str = "bailey:scoped";
 
 /// The definitions of all kinds, in the order to apply them.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    vec![Installation::crd(), Tenant::crd(), Boundary::crd(), AccessRequest::crd(), ImageCache::crd()]
+    vec![
+        Installation::crd(),
+        Tenant::crd(),
+        Boundary::crd(),
+        AccessRequest::crd(),
+        ImageCache::crd(),
+        InternalService::crd(),
+        WorkloadCluster::crd(),
+    ]
 }

@@ -1,6 +1,7 @@
 //! The one binary: reads the command line, runs a verb or a role, ends with its exit code.
 
 mod cache;
+mod tunnel;
 
 use std::process::ExitCode;
 
@@ -21,9 +22,13 @@ fn main() -> ExitCode {
         Command::Cache(CacheArguments { action: Some(CacheAction::Shim(_)), .. }) => {
             tokio::runtime::Builder::new_current_thread()
         }
-        Command::Verb(_) | Command::Cache(_) => tokio::runtime::Builder::new_multi_thread(),
+        Command::Verb(_) | Command::Cache(_) | Command::Gateway(_) | Command::Agent(_) => {
+            tokio::runtime::Builder::new_multi_thread()
+        }
         // These wait for the API server most of the time; one thread keeps their memory in one heap.
-        Command::Operator(_) | Command::Auditor(_) => tokio::runtime::Builder::new_current_thread(),
+        Command::Operator(_) | Command::Auditor(_) | Command::Issuer(_) => {
+            tokio::runtime::Builder::new_current_thread()
+        }
     };
     let runtime = match builder.enable_all().build() {
         Ok(runtime) => runtime,
@@ -37,6 +42,9 @@ fn main() -> ExitCode {
         Command::Operator(arguments) => runtime.block_on(role(&cli.global, arguments, bailey_operator::run)),
         Command::Auditor(arguments) => runtime.block_on(role(&cli.global, arguments, bailey_auditor::run)),
         Command::Cache(arguments) => runtime.block_on(cache::run(arguments)),
+        Command::Gateway(arguments) => runtime.block_on(tunnel::gateway(&cli.global, arguments)),
+        Command::Agent(arguments) => runtime.block_on(tunnel::agent(&cli.global, arguments)),
+        Command::Issuer(arguments) => runtime.block_on(tunnel::issuer(&cli.global, arguments)),
     };
     ExitCode::from(exit.code())
 }

@@ -12,6 +12,7 @@ pub use crate::analyse::args::{
 };
 use crate::output::{ColorChoice, Format};
 pub use crate::snapshot::SnapshotArguments;
+use crate::tunnel::{AgentArguments, GatewayArguments, IssuerArguments};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -68,6 +69,15 @@ pub enum Command {
     /// Runs a pull-through cache of OCI images: gives nodes what registries have, also while those are away.
     #[command(after_help = crate::examples::CACHE, args_conflicts_with_subcommands = true)]
     Cache(CacheArguments),
+    /// Runs a gateway: takes agents of workload clusters to the services that their clusters may reach.
+    #[command(after_help = crate::examples::GATEWAY)]
+    Gateway(GatewayArguments),
+    /// Runs an agent: offers services of the management cluster in a workload cluster.
+    #[command(after_help = crate::examples::AGENT)]
+    Agent(AgentArguments),
+    /// Runs the issuer: enrols workload clusters and gives their agents certificates.
+    #[command(after_help = crate::examples::ISSUER)]
+    Issuer(IssuerArguments),
 }
 
 /// What people use.

@@ -236,3 +236,28 @@ Examples:
   bailey cache shim --listen 127.0.0.1:5000 --cache images.example:5000 --cache 10.0.0.5:5000
 
 It keeps nothing and knows no credential; TLS of the cache goes through it unread.";
+
+pub(crate) const GATEWAY: &str = "\
+Examples:
+  bailey gateway --installation atlas --issuer bailey-issuer:8444 --bundle /etc/bailey/ca.crt
+  bailey gateway --directory directory.yaml --certificate tls.crt --key tls.key --bundle ca.crt
+
+Nobody gets further than a look at its first message without the name that its cluster sends,
+or further than a handshake without a certificate of the installation. A cluster reaches what
+it was granted, and cannot tell a service that it may not reach from one that is not there.";
+
+pub(crate) const AGENT: &str = "\
+Examples:
+  bailey agent --config /etc/bailey/agent.json
+  bailey agent --config agent.json --certificate tls.crt --key tls.key --proxy http://proxy.example:3128
+
+It dials gateways and is dialled by nobody but clients in its own cluster. It keeps nothing on
+disk: the key is made in memory, and a certificate lives for an hour.";
+
+pub(crate) const ISSUER: &str = "\
+Examples:
+  bailey issuer --installation atlas --gateway gateway.example:443 --agent-image registry.example/bailey:1.2.3
+
+It finds Clusters of Cluster API, reaches each by the kubeconfig that Cluster API made, and
+gives it an agent, where gateways are and whom to trust: nothing secret. Who gets a certificate
+follows from whose API server signed the agent's token.";

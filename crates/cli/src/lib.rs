@@ -19,6 +19,7 @@ pub mod output;
 mod plan;
 mod requests;
 mod snapshot;
+mod tunnel;
 mod verify;
 
 pub use analyse::schemas;
@@ -34,6 +35,7 @@ pub use documents::{command, parse};
 pub use error::CliError;
 pub use exit::Exit;
 pub use image_cache::{CacheManifests, cache_bootstrap, cache_manifests};
+pub use tunnel::{AgentArguments, GatewayArguments, IssuerArguments, Sources};
 
 use output::{Output, Screen, say};
 

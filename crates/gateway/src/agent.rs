@@ -26,7 +26,7 @@ use bailey_tunnel::names::{ClusterUid, ServiceName, SniLabel};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-pub use self::dial::{DialError, HttpProxy, ProxyError};
+pub use self::dial::{DialError, HttpProxy, ProxyError, dial};
 pub use self::metrics::Metrics;
 use self::pool::Pool;
 use crate::wire::ledger::Ledger;

@@ -8,6 +8,7 @@ mod accept;
 mod control;
 mod directory_file;
 mod enrol;
+mod kubernetes;
 mod metrics;
 mod roster;
 mod session;
@@ -29,6 +30,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 pub use self::directory_file::{DirectoryError, FollowDirectory, follow as follow_directory};
+pub use self::kubernetes::{FollowConfigMap, FollowError, follow as follow_kubernetes, write_statuses};
 pub use self::metrics::Metrics;
 pub use self::roster::{Roster, Seen};
 use crate::wire::ledger::Ledger;

@@ -22,8 +22,17 @@ pub struct Files {
     pub certificate: PathBuf,
     /// The key, in PEM.
     pub key: PathBuf,
-    /// The authorities, in PEM.
-    pub bundle: PathBuf,
+    /// The authorities.
+    pub bundle: Bundle,
+}
+
+/// Where authorities are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bundle {
+    /// In a file, in PEM, which is read again with the others.
+    File(PathBuf),
+    /// Here, in PEM.
+    Pem(String),
 }
 
 /// Files that cannot be used.
@@ -102,7 +111,11 @@ async fn read(files: &Files) -> Result<Contents, FilesError> {
         Ok(bytes) => Ok(Zeroizing::new(bytes)),
         Err(source) => Err(FilesError::Read { path: path.clone(), source }),
     };
-    Ok((read(&files.certificate).await?, read(&files.key).await?, read(&files.bundle).await?))
+    let bundle = match &files.bundle {
+        Bundle::File(path) => read(path).await?,
+        Bundle::Pem(pem) => Zeroizing::new(pem.clone().into_bytes()),
+    };
+    Ok((read(&files.certificate).await?, read(&files.key).await?, bundle))
 }
 
 fn parse(files: &Files, (certificate, key, bundle): &Contents) -> Result<Credentials, FilesError> {

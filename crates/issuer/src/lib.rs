@@ -5,6 +5,8 @@
 
 pub mod authority;
 pub mod desk;
+pub mod enroller;
+pub mod kept;
 pub mod keys;
 mod metrics;
 pub mod serve;

@@ -47,10 +47,12 @@ pub enum App {
     ExternalDns,
     /// One manifest.
     PrometheusOperator,
+    /// The definition of Clusters, which is no app: it is got when a test asks for it.
+    ClusterApi,
 }
 
 impl App {
-    /// Every app.
+    /// Every app that customers install.
     pub const ALL: [Self; 4] =
         [Self::ArgoCd, Self::SealedSecrets, Self::ExternalDns, Self::PrometheusOperator];
 
@@ -61,6 +63,7 @@ impl App {
             Self::SealedSecrets => "sealed-secrets",
             Self::ExternalDns => "external-dns",
             Self::PrometheusOperator => "prometheus-operator",
+            Self::ClusterApi => "cluster-api",
         }
     }
 }

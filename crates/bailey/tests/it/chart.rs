@@ -31,7 +31,7 @@ async fn the_chart_installs_and_leaves_the_kinds_when_it_goes() {
     helm(admin, &["uninstall", "bailey", "-n", "bailey-system"]).await.stdout_of_success().unwrap();
     let crds = ["get", "crds", "-o", "name"];
     let crds = admin.kubectl(&crds, None).await.unwrap().stdout_of_success().unwrap();
-    assert_eq!(crds.matches(".bailey.dev").count(), 5, "{crds}");
+    assert_eq!(crds.matches(".bailey.dev").count(), 7, "{crds}");
     let left = ["get", "deployments,serviceaccounts,clusterroles,networkpolicies", "-A", "-o", "name"];
     let left = admin.kubectl(&left, None).await.unwrap().stdout_of_success().unwrap();
     assert!(!left.contains("bailey"), "{left}");
