@@ -23,7 +23,7 @@ use bailey_tunnel::control::{Answer, Told};
 use bailey_tunnel::directory::Seconds;
 use bailey_tunnel::memory::Memory;
 use bailey_tunnel::names::{ClusterUid, ServiceName, SniLabel};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 pub use self::dial::{DialError, HttpProxy, ProxyError, dial};
@@ -65,11 +65,14 @@ pub struct Shared {
     told: watch::Sender<Option<Told>>,
     answers: watch::Sender<Vec<Answer>>,
     bound: watch::Sender<BTreeMap<ServiceName, SocketAddr>>,
+    refused: Arc<Notify>,
 }
 
 impl Shared {
     /// Makes what an agent needs.
-    pub fn new(options: Options, credentials: Current, metrics: Metrics) -> Arc<Self> {
+    ///
+    /// `refused` is notified when a gateway ends a session before it began: the certificate may be revoked.
+    pub fn new(options: Options, credentials: Current, metrics: Metrics, refused: Arc<Notify>) -> Arc<Self> {
         Arc::new(Self {
             pool: Pool::new(options.connections),
             ledger: Ledger::new(options.memory),
@@ -78,6 +81,7 @@ impl Shared {
             told: watch::Sender::new(None),
             answers: watch::Sender::new(Vec::new()),
             bound: watch::Sender::default(),
+            refused,
             options,
         })
     }

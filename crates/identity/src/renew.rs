@@ -11,7 +11,7 @@ use bailey_tunnel::backoff::Backoff;
 use bailey_tunnel::claims::Applicant;
 use bailey_tunnel::lifetime::{Clock, renew_after};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep};
 
 use crate::clock::{now, random};
@@ -20,6 +20,8 @@ use crate::enrol::{Applying, EnrolError};
 use crate::key::Key;
 use crate::tokens::{TokenError, Tokens};
 
+/// A certificate that is refused is not replaced sooner than this: most refusals have other causes.
+const EARLY: Duration = Duration::from_secs(20);
 /// A life below this is a mistake, and asking that often would be another.
 const LIFE_MIN: Duration = Duration::from_secs(2);
 
@@ -39,6 +41,7 @@ pub struct Renewal<R, T> {
     tokens: T,
     sender: watch::Sender<Option<Arc<Credentials>>>,
     status: watch::Sender<Status>,
+    refused: Arc<Notify>,
 }
 
 /// How it goes.
@@ -70,7 +73,12 @@ impl<R: Reach, T: Tokens> Renewal<R, T> {
     pub fn new(applying: Applying, reach: R, tokens: T) -> (Current, watch::Receiver<Status>, Self) {
         let (sender, current) = watch::channel(None);
         let (status, how) = watch::channel(Status::default());
-        (current, how, Self { applying, reach, tokens, sender, status })
+        (current, how, Self { applying, reach, tokens, sender, status, refused: Arc::default() })
+    }
+
+    /// Gets the next certificate early when somebody says that the one there is was refused: it may be revoked.
+    pub fn when_refused(self, refused: Arc<Notify>) -> Self {
+        Self { refused, ..self }
     }
 
     /// Runs until the drain.
@@ -108,7 +116,13 @@ impl<R: Reach, T: Tokens> Renewal<R, T> {
                     Backoff::ENROL.wait(failures, random(), asked)
                 }
             };
-            sleep(wait).await;
+            tokio::select! {
+                () = sleep(wait) => {}
+                () = async {
+                    sleep(EARLY.min(wait)).await;
+                    self.refused.notified().await;
+                } => tracing::info!("the certificate was refused, and another one is asked for"),
+            }
         }
     }
 

@@ -13,7 +13,16 @@ use crate::tools;
 
 /// Returns an app's chart folder or manifest, downloading its module first when the cache lacks it.
 pub fn source(app: App) -> Result<PathBuf> {
-    let declared = declared(app)?;
+    source_of(app.name())
+}
+
+/// Returns the definition of Clusters, as Cluster API ships it.
+pub fn cluster_api() -> Result<PathBuf> {
+    source_of("cluster-api")
+}
+
+fn source_of(name: &str) -> Result<PathBuf> {
+    let declared = declared(name)?;
     let downloaded = download(&declared)?;
     if downloaded.sum != declared.sum {
         bail!(
@@ -33,7 +42,7 @@ pub fn source(app: App) -> Result<PathBuf> {
 
 /// Returns the declared version of an app.
 pub fn version(app: App) -> Result<String> {
-    Ok(declared(app)?.version)
+    Ok(declared(app.name())?.version)
 }
 
 /// An app as its own project ships it.
@@ -47,12 +56,10 @@ pub enum App {
     ExternalDns,
     /// One manifest.
     PrometheusOperator,
-    /// The definition of Clusters, which is no app: it is got when a test asks for it.
-    ClusterApi,
 }
 
 impl App {
-    /// Every app that customers install.
+    /// Every app.
     pub const ALL: [Self; 4] =
         [Self::ArgoCd, Self::SealedSecrets, Self::ExternalDns, Self::PrometheusOperator];
 
@@ -63,7 +70,6 @@ impl App {
             Self::SealedSecrets => "sealed-secrets",
             Self::ExternalDns => "external-dns",
             Self::PrometheusOperator => "prometheus-operator",
-            Self::ClusterApi => "cluster-api",
         }
     }
 }
@@ -88,14 +94,14 @@ struct Downloaded {
     error: String,
 }
 
-fn declared(app: App) -> Result<Declared> {
+fn declared(name: &str) -> Result<Declared> {
     let path = tools::declarations().join("apps.json");
     let text = fs::read_to_string(&path).with_context(|| format!("read `{}`", path.display()))?;
     let all: Vec<Declared> =
         serde_json::from_str(&text).with_context(|| format!("parse `{}`", path.display()))?;
     all.into_iter()
-        .find(|declared| declared.name == app.name())
-        .with_context(|| format!("`tools/apps.json` declares no `{}`", app.name()))
+        .find(|declared| declared.name == name)
+        .with_context(|| format!("`tools/apps.json` declares no `{name}`"))
 }
 
 fn download(declared: &Declared) -> Result<Downloaded> {

@@ -24,6 +24,7 @@ use bailey_tunnel::memory::Memory;
 use bailey_tunnel::names::{ClusterUid, InstallationName, Party, SniLabel};
 use serde::Deserialize;
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 
 use super::{Failed, ended, log, say};
 
@@ -55,7 +56,9 @@ async fn agent(global: &Global, arguments: &AgentArguments) -> Result<(), Failed
     let metrics = Metrics::register(&mut metered);
     let readiness = Readiness::new();
     let guard = readiness.register("gateway");
-    let credentials = credentials(global, arguments, &config, proxy.clone(), &mut tasks).await?;
+    let refused = Arc::new(Notify::new());
+    let credentials =
+        credentials(global, arguments, &config, proxy.clone(), Arc::clone(&refused), &mut tasks).await?;
     let bound = admin::bind(arguments.admin, readiness, Arc::new(metered)).await.map_err(Failed::usage)?;
     say(&serde_json::json!({ "admin": bound.address().to_string() }));
     tasks.spawn_last("admin", |last| bound.run(last));
@@ -69,7 +72,7 @@ async fn agent(global: &Global, arguments: &AgentArguments) -> Result<(), Failed
         memory: Memory::AGENT,
         settings: Settings::DATA,
     };
-    let shared = Shared::new(options, credentials, metrics);
+    let shared = Shared::new(options, credentials, metrics, refused);
     tasks.spawn("agent", |signal| async move {
         serve(shared, guard, signal).await;
         Ok::<_, io::Error>(())
@@ -88,6 +91,7 @@ async fn credentials(
     arguments: &AgentArguments,
     config: &Config,
     proxy: Option<HttpProxy>,
+    refused: Arc<Notify>,
     tasks: &mut Tasks,
 ) -> Result<Current, Failed> {
     let (bundle, bundle_hash) = authorities(config.bundle.as_bytes()).map_err(Failed::usage)?;
@@ -121,7 +125,7 @@ async fn credentials(
     let reach = Gateway { gateways: config.gateways.clone(), proxy };
     let (current, _, renewal) = Renewal::new(applying, reach, tokens);
     tasks.spawn("renewal", |signal| async move {
-        renewal.run(signal).await;
+        renewal.when_refused(refused).run(signal).await;
         Ok::<_, io::Error>(())
     });
     Ok(current)

@@ -16,6 +16,7 @@ mod auditor;
 mod cache;
 mod chart;
 mod image_caches;
+mod internal_services;
 mod lifecycle;
 mod offline_pod;
 mod operator;

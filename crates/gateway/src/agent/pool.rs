@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep};
 
 use super::Shared;
-use super::connection::{Connection, connect};
+use super::connection::{ConnectError, Connection, connect};
 use crate::wire::meter::Meter;
 use bailey_identity::clock::random;
 
@@ -136,11 +136,19 @@ pub(super) async fn keep(place: usize, shared: &Arc<Shared>, signal: Signal) {
                     continue;
                 }
                 shared.pool.retire(&live);
-                failures = if since.elapsed() > GOOD { 0 } else { failures + 1 };
+                if since.elapsed() > GOOD {
+                    failures = 0;
+                } else {
+                    failures += 1;
+                    shared.refused.notify_one();
+                }
             }
             Err(error) => {
                 failures += 1;
                 let reason = error.reason();
+                if matches!(error, ConnectError::Handshake(_) | ConnectError::Http(_)) {
+                    shared.refused.notify_one();
+                }
                 tracing::warn!(place, reason, error = report(&error), "cannot connect, and go on trying");
             }
         }

@@ -190,7 +190,7 @@ impl Installation {
         };
         change(&mut options);
         let current: Current = credentials.subscribe();
-        let shared = agent::Shared::new(options, current, agent::Metrics::default());
+        let shared = agent::Shared::new(options, current, agent::Metrics::default(), Arc::default());
         let (drain, readiness) = (Drain::new(), Readiness::new());
         let guard = readiness.register("gateway");
         let task = tokio::spawn(agent::serve(Arc::clone(&shared), guard, drain.signal()));

@@ -76,7 +76,7 @@ async fn b13_b14_certificates_are_got_and_renewed_under_load_and_no_stream_fails
         memory: Memory::AGENT,
         settings: bailey_gateway::wire::settings::Settings::DATA,
     };
-    let agent = agent::Shared::new(options, current, agent::Metrics::default());
+    let agent = agent::Shared::new(options, current, agent::Metrics::default(), Arc::default());
     let readiness = Readiness::new();
     tokio::spawn(agent::serve(Arc::clone(&agent), readiness.register("gateway"), drain.signal()));
     let mut bound = agent.bound();
