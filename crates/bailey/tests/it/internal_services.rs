@@ -150,6 +150,15 @@ impl Site {
         .await;
     }
 
+    /// Gives the workload cluster's API server another key for tokens; those from before are worth nothing.
+    async fn rotate_signing_key(&mut self) {
+        let folder = self.workload.dir();
+        let key = rcgen::KeyPair::generate().unwrap();
+        std::fs::write(folder.join("sa.key"), key.serialize_pem()).unwrap();
+        std::fs::write(folder.join("sa.pub"), key.public_key_pem()).unwrap();
+        self.workload.restart_api_server().await.unwrap();
+    }
+
     /// Runs the agent as a pod of the workload cluster would, with the account and the file that it was given.
     async fn agent(&self, name: &'static str) -> Process {
         let folder = self.workload.dir();
@@ -265,7 +274,7 @@ async fn a_workload_cluster_is_enrolled_from_nothing_and_cut_off_within_a_second
         until(admin, &["internalservice", "images", "-n", "bailey-system"], |seen| ready(seen).is_object())
             .await;
     assert!(ready(&seen)["message"].as_str().unwrap().contains("choose some in spec.clusters"), "{seen:#}");
-    let mut agent = site.agent("agent").await;
+    let agent = site.agent("agent").await;
     until(admin, &["workloadcluster", "org.one", "-n", "bailey-system"], |seen| {
         ready(seen)["status"] == "True"
     })
@@ -308,6 +317,14 @@ async fn a_workload_cluster_is_enrolled_from_nothing_and_cut_off_within_a_second
     assert!(matches!(end, Ok(0) | Err(_)));
     println!("from kubectl patch to the end of the session: {:?}", cut.elapsed());
 
+    let mut client = reached(port).await;
+    say(&mut client).await;
+
+    // Its API server changes the key that signs tokens, by itself and without a word.
+    drop(agent);
+    site.rotate_signing_key().await;
+    let admin = site.management.admin();
+    let mut agent = site.agent("agent-after-rotation").await;
     let mut client = reached(port).await;
     say(&mut client).await;
 
