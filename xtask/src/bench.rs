@@ -1,5 +1,5 @@
 //! `cargo xtask bench`: what Bailey costs: its rails on a real control plane, its analyser on generated
-//! clusters, its image cache beside others.
+//! clusters, its image cache and its tunnel beside others.
 //!
 //! What is compared runs interleaved on one control plane, and the ratio counts: the machine may be shared, so
 //! a time alone says little. INVARIANT: nothing here fails because something is slow.
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 mod access;
 mod cache;
 mod effect;
+mod gateway;
 mod machine;
 mod operator;
 mod rails;
@@ -38,6 +39,11 @@ enum Benchmark {
     Access(access::Arguments),
     /// Measures the image cache beside nginx and the distribution registry.
     Cache(cache::Arguments),
+    /// Measures the tunnel beside TLS for each stream, and nginx.
+    Gateway(gateway::Arguments),
+    /// Carries streams over TLS; a benchmark compares with it.
+    #[command(hide = true)]
+    Splice(gateway::SpliceArguments),
     /// Runs a program and prints what it used; the other benchmarks call it.
     #[command(hide = true)]
     Clock(access::ClockArguments),
@@ -74,6 +80,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Benchmark::Access(access) if access.generates_only() => return access::generate(access),
         Benchmark::Access(access) => access.bailey(),
         Benchmark::Cache(cache) => cache.bailey(),
+        Benchmark::Gateway(gateway) => gateway.bailey(),
+        Benchmark::Splice(splice) => return gateway::splice(splice),
         Benchmark::Clock(clock) => return access::clock(clock),
     };
     if cfg!(debug_assertions) {
@@ -86,6 +94,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Benchmark::Guardrails(guardrails) => runtime.block_on(measure(guardrails, &bailey)),
         Benchmark::Access(access) => access::measure(access, &bailey, &runtime),
         Benchmark::Cache(cache) => runtime.block_on(cache::measure(cache, &bailey)),
+        Benchmark::Gateway(gateway) => runtime.block_on(gateway::measure(gateway, &bailey)),
+        Benchmark::Splice(splice) => gateway::splice(splice),
         Benchmark::Clock(clock) => access::clock(clock),
     }
 }

@@ -55,7 +55,12 @@ async fn call(access: &Access, arguments: &[&str]) -> Result<Output, CliError> {
     let cli = Cli::try_parse_from(common.iter().chain(arguments)).unwrap();
     match &cli.command {
         Command::Verb(verb) => answer(&cli.global, verb).await,
-        Command::Operator(_) | Command::Auditor(_) | Command::Cache(_) => {
+        Command::Operator(_)
+        | Command::Auditor(_)
+        | Command::Cache(_)
+        | Command::Gateway(_)
+        | Command::Agent(_)
+        | Command::Issuer(_) => {
             unreachable!("no verb is a role")
         }
     }
