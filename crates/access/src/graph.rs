@@ -96,12 +96,12 @@ pub enum Via {
         binding: u32,
         /// The rule.
         rule: u16,
-        /// Index into [`Graph::notes`], `u32::MAX` for none.
+        /// Index into the notes of the graph, `u32::MAX` for none.
         note: u32,
     },
     /// A template.
     Template(u32),
-    /// Several things at once: index into [`Graph::joints`].
+    /// Several things at once: index into the joints of the graph.
     Joint(u32),
     /// A pod.
     Pod(&'static str, u32),

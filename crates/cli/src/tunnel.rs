@@ -65,7 +65,7 @@ pub struct AgentArguments {
     /// The address of the admin port: metrics and probes.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     pub admin: SocketAddr,
-    /// A proxy to try where gateways cannot be reached directly, as http://[USER:PASSWORD@]HOST:PORT.
+    /// A proxy to try where gateways cannot be reached directly, as `http://[USER:PASSWORD@]HOST:PORT`.
     #[arg(long, value_name = "URL", env = "HTTPS_PROXY", hide_env_values = true)]
     pub proxy: Option<String>,
     /// Connections for streams.

@@ -1,6 +1,6 @@
 //! Which nodes were made from which facts, so that a change of facts makes only these anew.
 //!
-//! Whatever a [`super::Builder`] asks the facts while it works on a node goes through one of the functions here, which
+//! Whatever a builder asks the facts while it works on a node goes through one of the functions here, which
 //! note the node as a reader. INVARIANT: what is read past them must make the whole graph anew when it changes (see
 //! `graph::renew`).
 

@@ -24,6 +24,7 @@ mod readme;
 mod roles;
 mod rollout;
 mod secrecy;
+mod tunnel;
 
 use std::path::{Path, PathBuf};
 
