@@ -120,6 +120,9 @@ pub enum Verb {
     /// Compares two audits or dumps: findings that are new or gone, verdicts that changed.
     #[command(after_help = crate::examples::DIFF)]
     Diff(DiffArguments),
+    /// Lists workload clusters: how each is connected, and whether the services that it may reach answer.
+    #[command(after_help = crate::examples::CLUSTERS)]
+    Clusters(ClustersArguments),
     /// Prints everything that installs the operator, as YAML.
     #[command(after_help = crate::examples::INSTALL)]
     Install(InstallArguments),
@@ -141,6 +144,14 @@ pub enum Verb {
     },
     /// Prints the version.
     Version,
+}
+
+/// How clusters are listed.
+#[derive(Debug, Clone, Args)]
+pub struct ClustersArguments {
+    /// The form of the answer.
+    #[arg(short, long, default_value = "table", value_name = "FORMAT", value_parser = formats(&["table", "json"]))]
+    pub output: Format,
 }
 
 /// How a role runs.

@@ -261,3 +261,11 @@ Examples:
 It finds Clusters of Cluster API, reaches each by the kubeconfig that Cluster API made, and
 gives it an agent, where gateways are and whom to trust: nothing secret. Who gets a certificate
 follows from whose API server signed the agent's token.";
+
+pub(crate) const CLUSTERS: &str = "\
+Examples:
+  bailey clusters                every cluster, by name
+  bailey clusters -o json | jq '.clusters[] | select(.ready | not)'
+
+Exit code 1 says that one is not ready: no agent has a session, or a service does not answer
+through the whole path.";

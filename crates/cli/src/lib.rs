@@ -7,6 +7,7 @@ mod actors;
 mod analyse;
 mod args;
 mod client;
+mod clusters;
 mod documents;
 pub mod dump;
 mod error;
@@ -77,6 +78,7 @@ pub async fn answer(global: &Global, verb: &Verb) -> Result<Output, CliError> {
         Verb::Explain(arguments) => analyse::verbs::explain(arguments, global, &screen).await,
         Verb::Snapshot(arguments) => snapshot::run(arguments, &client::connect(global).await?).await,
         Verb::Diff(arguments) => analyse::verbs::diff(arguments, &screen),
+        Verb::Clusters(arguments) => clusters::run(arguments, &client::connect(global).await?, &screen).await,
         Verb::Install(arguments) => Ok(Output::new(install::manifests(arguments)?, Exit::Clean)),
         Verb::Crds => Ok(Output::new(install::crds()?, Exit::Clean)),
         Verb::Completion { shell } => Ok(Output::new(documents::completion(*shell), Exit::Clean)),

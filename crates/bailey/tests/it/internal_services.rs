@@ -300,12 +300,10 @@ async fn a_workload_cluster_is_enrolled_from_nothing_and_cut_off_within_a_second
     .await;
     assert_eq!(seen["status"]["path"], "Direct");
     assert!(seen["status"]["certificateNotAfter"].is_string(), "{seen:#}");
-    let table = admin.kubectl(&["get", "workloadclusters", "-n", "bailey-system"], None).await.unwrap();
-    assert!(
-        table.stdout.contains("1 services answer") || table.stdout.contains("service"),
-        "{}",
-        table.stdout
-    );
+    let listed = admin.run_program(&program(), &["clusters", "--color", "never"], None).await.unwrap();
+    assert!(listed.success(), "{}", listed.stderr);
+    assert!(listed.stdout.contains("org/one  yes    Direct  59m"), "{}", listed.stdout);
+    assert!(listed.stdout.contains("1/1       its service answers"), "{}", listed.stdout);
     nothing_secret(&site).await;
 
     // A key that somebody may have is worth nothing from a moment on; the agent comes back by itself.

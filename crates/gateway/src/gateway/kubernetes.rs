@@ -184,7 +184,11 @@ fn status(seen: &Seen, old: Option<&WorkloadClusterStatus>, now: Seconds) -> Wor
                 (false, Reason::ServiceNotReady, message)
             }
             None => {
-                let message = format!("{} services answer", report.services.len());
+                let message = match report.services.len() {
+                    0 => "connected; it may reach no service yet".to_owned(),
+                    1 => "its service answers".to_owned(),
+                    count => format!("its {count} services answer"),
+                };
                 (true, Reason::Connected, message)
             }
         },
