@@ -93,7 +93,15 @@ impl Rows {
 
 async fn of_path(path: &Path, sizes: &Sizes, rows: &mut Rows) -> Result<()> {
     let kind = path.kind;
-    load::bulk(path.source, 4, sizes.bytes / 8).await.context("warm up")?;
+    // The near end may listen before the far end does.
+    let mut tries = 0;
+    while let Err(error) = load::bulk(path.source, 4, sizes.bytes / 8).await {
+        tries += 1;
+        if tries == 20 {
+            return Err(error.context("warm up"));
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
     for streams in [1, 8, 64] {
         let before = path.cpu();
         let time = load::bulk(path.source, streams, sizes.bytes).await?;
