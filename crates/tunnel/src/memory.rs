@@ -1,7 +1,7 @@
 //! How much may be held for readers that do not read.
 //!
-//! Windows of HTTP/2 promise memory before it is needed, so they shrink while streams grow in number. What was
-//! promised earlier can still arrive; whoever holds most of it without moving is ended once the sum is over its bound.
+//! Windows of HTTP/2 promise memory before it is needed, to each stream alike. Whoever holds most without moving is ended
+//! once the sum is over its bound.
 
 /// Bounds in bytes of what is received and not yet passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,24 +10,13 @@ pub struct Memory {
     pub process: usize,
     /// Of one cluster.
     pub cluster: usize,
-    /// Of one stream at most: its window while there are few.
-    pub stream: u32,
 }
-
-/// Below this a stream is slower than what it costs.
-pub const WINDOW_MIN: u32 = 64 << 10;
 
 impl Memory {
     /// For a gateway of many clusters.
-    pub const GATEWAY: Self = Self { process: 1 << 30, cluster: 128 << 20, stream: 4 << 20 };
-    /// For an agent, which has to stay below 64 MiB.
-    pub const AGENT: Self = Self { process: 32 << 20, cluster: 32 << 20, stream: 4 << 20 };
-
-    /// Gives the window of each stream while a cluster has so many of all `streams` of the process.
-    pub fn window(&self, of_cluster: usize, streams: usize) -> u32 {
-        let share = (self.cluster / of_cluster.max(1)).min(self.process / streams.max(1));
-        u32::try_from(share).unwrap_or(u32::MAX).clamp(WINDOW_MIN.min(self.stream), self.stream)
-    }
+    pub const GATEWAY: Self = Self { process: 1 << 30, cluster: 128 << 20 };
+    /// For an agent: 32 readers that stand still with all that a window holds.
+    pub const AGENT: Self = Self { process: 64 << 20, cluster: 64 << 20 };
 
     /// Picks the streams to end so that the bounds hold: those first that hold most.
     ///
@@ -76,20 +65,8 @@ mod tests {
     }
 
     #[test]
-    fn windows_shrink_so_that_what_is_promised_fits() {
-        let memory = Memory::AGENT;
-        assert_eq!(memory.window(1, 1), 4 << 20);
-        assert_eq!(memory.window(8, 8), 4 << 20);
-        for streams in [9, 20, 100, 500] {
-            assert!(memory.window(streams, streams) as usize * streams <= memory.process, "{streams}");
-        }
-        assert_eq!(memory.window(1_000_000, 1_000_000), WINDOW_MIN);
-        assert_eq!(memory.window(0, 0), 4 << 20);
-    }
-
-    #[test]
     fn those_that_hold_most_and_do_not_move_are_ended_until_it_fits() {
-        let memory = Memory { process: 100, cluster: 60, stream: 50 };
+        let memory = Memory { process: 100, cluster: 60 };
         assert!(memory.shed(&[held(0, 0, 50, false), held(1, 1, 50, false)]).is_empty());
         let over =
             [held(0, 0, 40, false), held(0, 1, 30, false), held(1, 2, 20, false), held(1, 3, 20, true)];

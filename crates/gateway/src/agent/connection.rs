@@ -10,7 +10,7 @@ use bytes::Bytes;
 use h2::client::SendRequest;
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, interval, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
@@ -26,7 +26,6 @@ use bailey_identity::tls;
 
 /// TLS and the first frames.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-const FIT: Duration = Duration::from_millis(500);
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
@@ -121,30 +120,16 @@ async fn try_connect(
 
 impl Drive {
     /// Runs the connection until it is over: nobody uses it any more, it broke, or the gateway does not answer.
-    pub(super) async fn run(mut self, shared: Arc<Shared>) {
+    pub(super) async fn run(mut self) {
         let mut alive = std::pin::pin!(keepalive(self.http.ping_pong()));
-        let mut window = shared.options.settings.stream_window;
-        let mut fit = interval(FIT);
-        loop {
-            tokio::select! {
-                ended = std::future::poll_fn(|cx| std::pin::Pin::new(&mut self.http).poll(cx)) => {
-                    if let Err(error) = ended {
-                        tracing::debug!(%error, "a connection broke");
-                    }
-                    return;
-                }
-                () = &mut alive => {
-                    tracing::info!("the gateway does not answer any more");
-                    return;
-                }
-                () = sleep_until(self.expiry) => return,
-                _ = fit.tick() => {
-                    let wanted = shared.ledger.window(&shared.options.cluster).min(shared.options.settings.stream_window);
-                    if wanted.abs_diff(window) > window / 4 && self.http.set_initial_window_size(wanted).is_ok() {
-                        window = wanted;
-                    }
+        tokio::select! {
+            ended = std::future::poll_fn(|cx| std::pin::Pin::new(&mut self.http).poll(cx)) => {
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "a connection broke");
                 }
             }
+            () = &mut alive => tracing::info!("the gateway does not answer any more"),
+            () = sleep_until(self.expiry) => {}
         }
     }
 }

@@ -80,7 +80,7 @@ async fn converse(
 ) -> Result<(), Ended> {
     let Connection { send: requests, drive, path, .. } = connection;
     let mut driven = JoinSet::new();
-    driven.spawn(drive.run(Arc::clone(shared)));
+    driven.spawn(drive.run());
     let mut request = Request::new(());
     *request.method_mut() = Method::POST;
     *request.uri_mut() = Uri::from_static(PATH);

@@ -110,7 +110,7 @@ pub(super) async fn keep(place: usize, shared: &Arc<Shared>, signal: Signal) {
         match connect(shared, &current, place).await {
             Ok(Connection { send, meter, drive, .. }) => {
                 let live = Live { send, meter, open: Arc::default() };
-                let run = driven.spawn(drive.run(Arc::clone(shared)));
+                let run = driven.spawn(drive.run());
                 // The old one takes no more streams from here on; those that it has go on.
                 shared.pool.set(place, Some(live.clone()));
                 let since = Instant::now();

@@ -26,8 +26,6 @@ use bailey_identity::clock::{now, random};
 const AGE: Duration = Duration::from_secs(8 * 3600);
 /// The one end that is in order.
 const CLOSED: &str = "Closed";
-/// How often windows are fitted to the number of streams.
-const FIT: Duration = Duration::from_millis(500);
 
 type Io = Metered<TlsStream<Again<TcpStream>>>;
 
@@ -90,8 +88,6 @@ async fn serve(
         sleep(shared.options.spread.mul_f64(random())).await;
     });
     let (mut leaving, mut draining) = (false, false);
-    let mut window = shared.options.settings.stream_window;
-    let mut fit = tokio::time::interval(FIT);
     loop {
         tokio::select! {
             accepted = http.accept() => match accepted {
@@ -124,18 +120,6 @@ async fn serve(
                 session.leaving.send_replace(true);
                 http.graceful_shutdown();
             }
-            _ = fit.tick() => {
-                let wanted = shared.ledger.window(&session.cluster.uid).min(shared.options.settings.stream_window);
-                // Another change may be on its way still; the next tick tries again.
-                if differs(wanted, window) && http.set_initial_window_size(wanted).is_ok() {
-                    window = wanted;
-                }
-            }
         }
     }
-}
-
-/// A change of a quarter is worth a message.
-fn differs(wanted: u32, window: u32) -> bool {
-    wanted.abs_diff(window) > window / 4
 }

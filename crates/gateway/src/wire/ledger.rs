@@ -24,7 +24,6 @@ pub struct Ledger {
 #[derive(Debug, Default)]
 struct Streams {
     slots: HashMap<u64, Arc<Slot>>,
-    of_cluster: HashMap<ClusterUid, usize>,
     next: u64,
 }
 
@@ -54,15 +53,7 @@ impl Ledger {
         let key = streams.next;
         streams.next += 1;
         streams.slots.insert(key, Arc::clone(&slot));
-        *streams.of_cluster.entry(cluster.clone()).or_default() += 1;
         Entry { ledger: Arc::clone(self), key, slot }
-    }
-
-    /// Gives the window for streams of a cluster, as many as there are now.
-    pub fn window(&self, cluster: &ClusterUid) -> u32 {
-        let streams = self.lock();
-        let of_cluster = streams.of_cluster.get(cluster).copied().unwrap_or_default();
-        self.memory.window(of_cluster, streams.slots.len())
     }
 
     /// Tells how many streams there are and how many bytes they hold.
@@ -127,13 +118,6 @@ impl Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        let mut streams = self.ledger.lock();
-        streams.slots.remove(&self.key);
-        if let Some(count) = streams.of_cluster.get_mut(&self.slot.cluster) {
-            *count -= 1;
-            if *count == 0 {
-                streams.of_cluster.remove(&self.slot.cluster);
-            }
-        }
+        self.ledger.lock().slots.remove(&self.key);
     }
 }

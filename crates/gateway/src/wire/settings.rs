@@ -3,7 +3,8 @@
 /// The windows and buffers of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The first window of each stream.
+    /// The window of each stream. It stays as it is: with h2 0.4.20 streams stood still for ever after it had shrunk under
+    /// load.
     pub stream_window: u32,
     /// The longest frame, and what is read from a socket at once.
     pub chunk: u32,
@@ -23,7 +24,7 @@ const RESETS_MAX: usize = 64;
 impl Settings {
     /// For connections that carry services.
     pub const DATA: Self =
-        Self { stream_window: 4 << 20, chunk: 64 << 10, send_buffer: 128 << 10, streams: 1024 };
+        Self { stream_window: 2 << 20, chunk: 64 << 10, send_buffer: 128 << 10, streams: 1024 };
 
     /// Sets up a server.
     pub fn server(&self) -> h2::server::Builder {

@@ -149,7 +149,7 @@ fn deployment(image: &str) -> Value {
                     "args": ["agent", "--config", format!("/etc/bailey/{AGENT_FILE}"), "--admin", format!("0.0.0.0:{ADMIN_PORT}"), "--log-json"],
                     "ports": [{ "name": "admin", "containerPort": ADMIN_PORT }],
                     "readinessProbe": probe("/readyz"), "livenessProbe": probe("/livez"),
-                    "resources": { "requests": { "cpu": "50m", "memory": "64Mi" }, "limits": { "memory": "128Mi" } },
+                    "resources": { "requests": { "cpu": "50m", "memory": "64Mi" }, "limits": { "memory": "192Mi" } },
                     "securityContext": {
                         "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
                         "capabilities": { "drop": ["ALL"] },

@@ -114,7 +114,7 @@ async fn b06_a_consumer_that_stands_still_costs_a_bounded_memory() {
     let installation = Installation::new(1);
     installation.publish("zeros", source().await, &[0]);
     let gateway = installation.gateway().await;
-    let memory = Memory { process: 8 << 20, cluster: 8 << 20, stream: 4 << 20 };
+    let memory = Memory { process: 8 << 20, cluster: 8 << 20 };
     let agent = installation
         .agent_with(0, &[gateway.address], crate::fixture::HOUR, |options| options.memory = memory);
     let mut still = Vec::new();
@@ -204,5 +204,41 @@ async fn what_a_backend_says_before_it_ends_arrives_whole() {
         let mut all = Vec::new();
         timeout(PATIENCE, client.read_to_end(&mut all)).await.expect("an end").unwrap();
         assert_eq!(all.len(), 1_000_000);
+    }
+}
+
+/// Many streams, one, and some, again and again: nothing stands still. It did when windows were changed meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bulk_never_stands_still() {
+    let installation = Installation::new(1);
+    installation.publish("zeros", source().await, &[0]);
+    let gateway = installation.gateway().await;
+    let agent = installation.agent(0, &[gateway.address]);
+    let address = agent.offered("zeros").await;
+    for round in 0..6 {
+        let streams = [64, 1, 8][round % 3];
+        let mut tasks = Vec::new();
+        for _ in 0..streams {
+            tasks.push(tokio::spawn(async move {
+                let mut stream = TcpStream::connect(address).await.unwrap();
+                let (mut left, mut buffer) = (100_000_000_usize / streams, vec![0; 256 << 10]);
+                while left > 0 {
+                    let read = timeout(Duration::from_secs(8), stream.read(&mut buffer)).await;
+                    let Ok(read) = read else { return Some(left) };
+                    left = left.saturating_sub(read.unwrap());
+                }
+                None
+            }));
+        }
+        let mut stuck = Vec::new();
+        for task in tasks {
+            stuck.extend(task.await.unwrap());
+        }
+        assert!(
+            stuck.is_empty(),
+            "round {round}: {stuck:?}; gateway {:?}, agent {:?}",
+            gateway.shared.load(),
+            agent.shared.load()
+        );
     }
 }
